@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,8 +43,8 @@ func enlargeNode(n *corev1.Node, i int) {
 	for k := range 50 {
 		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
 			Type: corev1.NodeConditionType(fmt.Sprintf("ProblemDetector%02d", k)), Status: corev1.ConditionFalse, Reason: "NoProblem",
-			Message: "the detector found no problem on the node in the last period", LastHeartbeatTime: metav1.Unix(1_780_000_000, 0),
-			LastTransitionTime: metav1.Unix(1_780_000_000, 0),
+			Message: "the detector found no problem on the node in the last period", LastHeartbeatTime: metav1.NewTime(born),
+			LastTransitionTime: metav1.NewTime(born),
 		})
 	}
 	for k := range 50 {
@@ -56,13 +57,16 @@ func enlargeNode(n *corev1.Node, i int) {
 	n.ManagedFields = owned(9000)
 }
 
+// born is when the first objects were made. In the templates of pods it stands for the time of the pod.
+var born = time.Unix(1_780_000_000, 0).UTC()
+
 // pod returns a pod as production has it, about 8 kB of JSON, on the node or pending if node is empty.
 func pod(name, node, app string, needs corev1.ResourceRequirements) *corev1.Pod {
 	yes := true
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: "team-" + app, UID: types.UID("uid-" + name), ResourceVersion: "1",
-			CreationTimestamp: metav1.Unix(1_780_000_000, 0),
+			CreationTimestamp: metav1.NewTime(born),
 			Labels: map[string]string{
 				"app.kubernetes.io/name": app, "app.kubernetes.io/instance": app, "app.kubernetes.io/part-of": "shop",
 				"pod-template-hash": "5d8f7c9b6d", "version": "v1.2.3", "team": "team-" + app,
@@ -87,7 +91,7 @@ func pod(name, node, app string, needs corev1.ResourceRequirements) *corev1.Pod 
 		p.Status.Conditions = nil
 		for _, t := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
 			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
-				Type: t, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1_780_000_000, 0),
+				Type: t, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(born),
 			})
 		}
 	}

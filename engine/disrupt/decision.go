@@ -19,6 +19,12 @@ type Cursor struct {
 	Consolidation consolidate.Cursor
 }
 
+// Same reports whether both lead to the same next decision. Findings only save work.
+func (c Cursor) Same(other Cursor) bool {
+	c.Consolidation.Findings, other.Consolidation.Findings = nil, nil
+	return c == other
+}
+
 // A Decision is the result of Decide: commands, and a verdict for each candidate (problem.Problem.Candidates) that stays.
 type Decision struct {
 	// Commands are the commands to execute, in this order.

@@ -397,7 +397,8 @@ func (e *edit) finish() *Snapshot {
 		}
 	}
 	if len(e.stale) > 0 {
-		e.next.derived.sorted = sync.OnceValue(e.next.derived.nodes.Values)
+		nodes := e.next.derived.nodes
+		e.next.derived.lists = sync.OnceValue(func() nodeLists { return newNodeLists(nodes.Values()) })
 	}
 	if e.next.derived.coverage = nil; e.next.derived.committed.Len() > 0 {
 		next := e.next

@@ -28,9 +28,9 @@ type Snapshot struct {
 
 // derived holds values computed from the Objects. Apply keeps them up to date.
 type derived struct {
-	// nodes are the merged nodes by identity (see nodeIdentity), and sorted returns them in this order.
-	nodes  table.Table[*Node]
-	sorted func() []*Node
+	// nodes are the merged nodes by identity (see nodeIdentity), and lists returns lists of them.
+	nodes table.Table[*Node]
+	lists func() nodeLists
 	// pending are the provisionable pods.
 	pending table.Table[*Pod]
 	// bound are the pods bound to each node name, in key order.
@@ -80,10 +80,7 @@ func (s *Snapshot) Pending() []*Pod { return s.derived.pending.Values() }
 // annotation do-not-disrupt protects at s.Now are omitted: they are not evicted yet, so a node for them would be empty.
 func (s *Snapshot) Displaced() []*Pod {
 	var pods []*Pod
-	for _, n := range s.Nodes() {
-		if !n.Deleting {
-			continue
-		}
+	for _, n := range s.lists().deleting {
 		for _, p := range n.Reschedulable() {
 			if protected, _, _ := DoNotDisrupt(p.Object, s.Now); !protected {
 				pods = append(pods, p)
@@ -92,14 +89,6 @@ func (s *Snapshot) Displaced() []*Pod {
 	}
 	slices.SortFunc(pods, func(a, b *Pod) int { return strings.Compare(a.Key, b.Key) })
 	return pods
-}
-
-// Nodes returns all nodes, existing and being launched, in the order of their identities.
-func (s *Snapshot) Nodes() []*Node {
-	if s.derived.sorted == nil {
-		return nil
-	}
-	return slices.Clone(s.derived.sorted())
 }
 
 // EachNode iterates over the identities and nodes in random order. It does not copy or sort them.
@@ -123,6 +112,10 @@ func (s *Snapshot) NodeChanges(old *Snapshot) (now, before []*Node) {
 	})
 	return now, before
 }
+
+// EachBound iterates in random order over the names in Node.BindingName to which pods are bound, with these pods in key order. It
+// includes names of nodes that the snapshot does not have, and pods that have ended.
+func (s *Snapshot) EachBound() iter.Seq2[string, []*Pod] { return s.derived.bound.Each() }
 
 // NodeByName returns the node whose Node object, or else whose claim, has the name. If there is none, it returns a node that
 // has only a claim, is not being deleted, and has the name in the annotation NodeNameAnnotationKey of its claim.

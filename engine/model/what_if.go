@@ -3,7 +3,6 @@ package model
 import (
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,7 +27,7 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 	}
 	next := e.finish()
 	if len(e.stale) > 0 {
-		next.derived.sorted = sync.OnceValue(func() []*Node { return s.changed(next, e.stale) })
+		next.derived.lists = sync.OnceValue(func() nodeLists { return s.lists().changed(next, e.stale) })
 	}
 	return next
 }
@@ -51,24 +50,6 @@ func (e *edit) release(pods []*Pod) {
 		e.next.derived.bound.Remove(e.token, name)
 		e.moved[name] = true
 	}
-}
-
-// changed returns the nodes of next in the order of their identities. next differs from s in the nodes with the given identities
-// at most. To sort all nodes again would take longer.
-func (s *Snapshot) changed(next *Snapshot, identities map[string]bool) []*Node {
-	left := s.derived.sorted()
-	nodes := make([]*Node, 0, next.derived.nodes.Len())
-	for _, id := range slices.Sorted(maps.Keys(identities)) {
-		i, found := slices.BinarySearchFunc(left, id, func(n *Node, id string) int { return strings.Compare(n.identity(), id) })
-		nodes, left = append(nodes, left[:i]...), left[i:]
-		if found {
-			left = left[1:]
-		}
-		if n, ok := next.derived.nodes.Get(id); ok {
-			nodes = append(nodes, n)
-		}
-	}
-	return append(nodes, left...)
 }
 
 // WithOfferings returns the instance types of all NodePools of s with changed offerings, as Delta.Types takes them. change
@@ -141,11 +122,14 @@ func (p *Pod) Unbound() *Pod {
 	o.DeletionTimestamp = nil
 	o.Status.Phase = corev1.PodPending
 	o.Status.NominatedNodeName = ""
-	o.Status.Conditions = []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-	}}
+	o.Status.Conditions = neverScheduled
 	return &Pod{Key: p.Key, UID: p.UID, Object: &o, Requests: p.Requests, Buffer: p.Buffer}
 }
+
+// neverScheduled are the conditions of the pods that Unbound returns. They are read-only.
+var neverScheduled = []corev1.PodCondition{{
+	Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+}}
 
 // boundTo returns p bound to the node.
 func (p *Pod) boundTo(node string) *Pod {

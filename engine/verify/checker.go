@@ -117,11 +117,15 @@ func (c *checker) readPods(defaults func(*model.Pod) []corev1.TopologySpreadCons
 	for i := range c.plan.Nodes {
 		read(c.plan.Nodes[i].Pods)
 	}
-	for _, p := range c.snapshot.Pods.Values() {
-		if on := p.Object.Spec.NodeName; on != "" && !ended(p.Object) {
-			c.bound[on] = append(c.bound[on], p.Object)
-			c.rules.Add(p.Object)
+	for name, pods := range c.snapshot.EachBound() {
+		running := make([]*corev1.Pod, 0, len(pods))
+		for _, p := range pods {
+			if !ended(p.Object) {
+				running = append(running, p.Object)
+				c.rules.Add(p.Object)
+			}
 		}
+		c.bound[name] = running
 	}
 	for _, d := range c.catalog.daemons {
 		c.rules.Add(d.set.Pod)

@@ -18,7 +18,7 @@ const maxAnnotation = 512
 //
 // It removes metadata.managedFields of every object. Of pods and nodes it also removes long annotations. Of pods it removes what
 // neither scheduling nor disruption depends on: commands, environment, mounts, probes, security contexts, volumes that can be
-// mounted on any node, addresses, and container statuses that add nothing to the spec. Of nodes it removes the list of images and
+// mounted on any node, addresses, conditions between PodScheduled and Ready, and container statuses that add nothing to the spec. Of nodes it removes the list of images and
 // the times of heartbeats.
 //
 // Objects are written as patches with the changed fields only, so the fields that are missing in the cache stay in the API server.
@@ -71,9 +71,23 @@ func shortenPod(p *corev1.Pod) {
 	s.InitContainers, s.Containers = shortenContainers(s.InitContainers), shortenContainers(s.Containers)
 	s.Volumes = boundToNodes(s.Volumes)
 	st := &p.Status
-	st.PodIPs, st.HostIPs, st.EphemeralContainerStatuses = nil, nil, nil
+	st.PodIP, st.PodIPs, st.HostIP, st.HostIPs, st.EphemeralContainerStatuses = "", nil, "", nil, nil
+	st.Conditions = shortenConditions(st.Conditions)
 	st.InitContainerStatuses = shortenStatuses(st.InitContainerStatuses, s.InitContainers)
 	st.ContainerStatuses = shortenStatuses(st.ContainerStatuses, s.Containers)
+}
+
+// shortenConditions returns the conditions without the steps between PodScheduled and Ready.
+func shortenConditions(list []corev1.PodCondition) []corev1.PodCondition {
+	var kept []corev1.PodCondition
+	for _, c := range list {
+		switch c.Type {
+		case corev1.PodInitialized, corev1.ContainersReady, corev1.PodReadyToStartContainers:
+		default:
+			kept = append(kept, c)
+		}
+	}
+	return kept
 }
 
 // shortenContainers returns the containers with only their names, resources, host ports and restart policies. The result has no

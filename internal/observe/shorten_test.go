@@ -56,7 +56,9 @@ func TestShortenPod(t *testing.T) {
 		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}},
-			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionTrue},
+			},
 			ContainerStatuses: []corev1.ContainerStatus{
 				{Name: "web", ImageID: "sha", Resources: &corev1.ResourceRequirements{Requests: amounts("3")}, AllocatedResources: amounts("3")},
 				{Name: "log", ImageID: "sha", Resources: &corev1.ResourceRequirements{Requests: amounts("1000m")}, AllocatedResources: amounts("1")},
@@ -75,6 +77,7 @@ func TestShortenPod(t *testing.T) {
 	want.Spec.Volumes = want.Spec.Volumes[1:]
 	want.Status.ContainerStatuses = want.Status.ContainerStatuses[:1]
 	want.Status.ContainerStatuses[0].ImageID = ""
+	want.Status.Conditions = want.Status.Conditions[1:]
 	want.Status.InitContainerStatuses[0].State.Terminated.Message = ""
 	if _, err := observe.Shorten(p); err != nil {
 		t.Fatal(err)
@@ -132,6 +135,7 @@ func TestHeartbeat(t *testing.T) {
 // The plan for shortened pods and nodes is the plan for the original ones.
 func TestShortenChangesNoPlan(t *testing.T) {
 	for seed := range uint64(300) {
+		sharer := observe.NewSharer()
 		r := rand.New(rand.NewPCG(seed, 7))
 		data := make([]byte, 400)
 		for i := range data {
@@ -141,13 +145,13 @@ func TestShortenChangesNoPlan(t *testing.T) {
 		before := pack.SolveChecked(model.Compile(d), pack.Options{}).Plan.String()
 		for i, p := range d.Pods {
 			d.Pods[i] = p.DeepCopy()
-			if _, err := observe.Shorten(d.Pods[i]); err != nil {
+			if _, err := sharer.Transform(d.Pods[i]); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for i, n := range d.Nodes {
 			d.Nodes[i] = n.DeepCopy()
-			if _, err := observe.Shorten(d.Nodes[i]); err != nil {
+			if _, err := sharer.Transform(d.Nodes[i]); err != nil {
 				t.Fatal(err)
 			}
 		}

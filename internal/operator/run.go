@@ -213,7 +213,7 @@ func newManager(ctx context.Context, p Program, end func(error)) (ctrl.Manager, 
 		Scheme:   scheme,
 		Logger:   p.Log,
 		NewCache: newCache(ctx),
-		Cache:    cache.Options{DefaultTransform: observe.Shorten},
+		Cache:    cache.Options{DefaultTransform: observe.NewSharer().Transform},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			c, err := client.New(config, options)
 			if err != nil {

@@ -46,6 +46,7 @@ func largeObjects(args []string) error {
 		return nil
 	}
 	fmt.Printf("| decision of disruption, %d commands | %.2f s of CPU |\n", r.Commands, r.Decision)
-	fmt.Printf("| quiet: a status update of each node in 5 minutes, a decision a minute | %.1f%% of a core |\n", 100*r.Quiet())
+	fmt.Printf("| the next decision, nothing has changed | %.2f s of CPU |\n", r.Repeated)
+	fmt.Printf("| quiet: in 5 minutes a status update of each node, a whole decision and 4 without changes | %.1f%% of a core |\n", 100*r.Quiet())
 	return nil
 }

@@ -24,6 +24,8 @@ type Cursor struct {
 	// WaitingSince is when consolidation began to wait for nodes to become consolidatable, zero if it does not wait.
 	// NextWait is the earliest start of another wait.
 	WaitingSince, NextWait time.Time
+	// Findings are the verdicts of the last searches, if these found nothing to do.
+	Findings *Findings
 }
 
 // A strategy is a way to choose sets of candidates.
@@ -32,18 +34,23 @@ type strategy struct {
 	podsPerSet, nodesPerSet int
 	// extends adds nodes that a proposal would leave underfilled to the proposal.
 	extends bool
+	// joint tries all candidates as one set before anything else.
+	joint bool
 	// exhaustive evaluates each candidate in the whole cluster, without screening. Only tests set it.
 	exhaustive bool
 }
 
 // The strategies of Run. It uses plain first. If commitments are unused, it uses wide in place of plain, because small sets
 // would fill them with pods that need them least. If a proposal leaves nodes underfilled and there are at most screeningFrom
-// candidates, Run tries extending as well, and uses the result with the higher gain.
+// candidates, Run tries extending as well. If plain removes at least one in manyRemoved candidates, as after a scale-in, Run tries
+// wide as well: one plan for all pods costs less than plans for parts of them. It uses the result with the highest gain.
 var (
 	plain     = strategy{podsPerSet: 800, nodesPerSet: 50}
 	extending = strategy{podsPerSet: 5000, nodesPerSet: 50, extends: true}
-	wide      = strategy{podsPerSet: 20000, nodesPerSet: 1000}
+	wide      = strategy{podsPerSet: 20000, nodesPerSet: 1000, joint: true}
 )
+
+const manyRemoved = 10
 
 // A commitment counts as unused if nodes leave more than unusedShare of its units.
 const unusedShare = 0.1
@@ -74,16 +81,50 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		}
 		return st, cursor, waits
 	}
-	best := newSearch(st, candidates, firstStrategy(st.Cluster), cursor).run()
+	known := cursor.Findings.of(st, candidates)
+	candidates = slices.DeleteFunc(candidates, func(c *problem.Candidate) bool {
+		v, ok := known.verdict(c)
+		st.Block(c, v)
+		return ok
+	})
+	if len(candidates) == 0 {
+		return st, cursor, false
+	}
+	var best *search
+	if known != nil {
+		best = newSearch(st, candidates, firstStrategy(st.Cluster), cursor)
+		best.singles() // the earlier search has evaluated the sets
+	} else {
+		best = searched(st, candidates, cursor)
+	}
+	next = best.cursor
+	next.Findings = nil
+	if len(best.st.Commands) == len(st.Commands) {
+		next.Findings = cursor.Findings.with(st, candidates, best.verdicts)
+	}
+	return best.st, next, false
+}
+
+// searched returns the finished search with the highest gain of those that plain describes.
+func searched(st *problem.State, candidates []*problem.Candidate, cursor Cursor) *search {
+	way := firstStrategy(st.Cluster)
+	best := newSearch(st, candidates, way, cursor).run()
+	others := []strategy{}
 	if best.underfilled {
-		other := newSearch(st, candidates, extending, cursor).run()
+		others = append(others, extending)
+	}
+	if !way.joint && best.removes()*manyRemoved >= len(candidates) {
+		others = append(others, wide)
+	}
+	for _, way := range others {
+		other := newSearch(st, candidates, way, cursor).run()
 		if other.st.Gain > best.st.Gain+problem.Epsilon {
 			best, other = other, best
 		}
 		best.st.Stats.WhatIfs += other.st.Stats.WhatIfs - st.Stats.WhatIfs
 		best.st.Stats.Screened += other.st.Stats.Screened - st.Stats.Screened
 	}
-	return best.st, best.cursor, false
+	return best
 }
 
 // firstStrategy returns wide if a commitment is unused, otherwise plain.

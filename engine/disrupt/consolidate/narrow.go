@@ -89,7 +89,7 @@ func noCheaperType(limit float64) model.Verdict {
 }
 
 // narrow keeps the options of n that cost less than limit, whichever of their offerings is launched. It removes options
-// that equal the node they replace or would undo a recent move. If any option has a spot offering, only spot is kept.
+// that would undo a recent move. If the number of nodes does not decrease, it removes options that equal a node that they replace. If any option has a spot offering, only spot is kept.
 // Spot nodes are replaced by spot nodes only if Options.SpotToSpot is set. For a node that a commitment covers, see
 // narrowCovered.
 //
@@ -122,7 +122,7 @@ func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64)
 			undone = true
 			return true
 		}
-		return replacesEqual(p.Set, t, capacityType, highest)
+		return len(p.Plan.Nodes) >= len(p.Set) && replacesEqual(p.Set, t, capacityType, highest)
 	})
 	if len(n.Options) == 0 && undone {
 		return model.Verdict{Rule: model.RuleUndo}

@@ -208,8 +208,8 @@ func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 	for _, k := range kinds {
 		left := len(c.Pods)
 		for _, n := range r.nodes {
-			if left == 0 {
-				break
+			if left == 0 || k.requests[0] > n.free[0] {
+				break // the nodes after n have no more free cpu than n
 			}
 			if n.name != c.Node.Name && !chosen[n] && k.fits(n) {
 				chosen[n] = true

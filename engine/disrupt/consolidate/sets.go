@@ -7,6 +7,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 const (
@@ -29,6 +30,8 @@ type search struct {
 	// underfilled says that some proposal would have left candidates underfilled.
 	underfilled bool
 	last        view // the most recent view
+	// verdicts are those of the candidates that singles evaluated and kept, by node name.
+	verdicts map[string]model.Verdict
 }
 
 func newSearch(from *problem.State, candidates []*problem.Candidate, way strategy, cursor Cursor) *search {
@@ -39,11 +42,21 @@ func newSearch(from *problem.State, candidates []*problem.Candidate, way strateg
 			strings.Compare(a.Node.Name, b.Node.Name),
 		)
 	})
-	s := &search{st: from.Clone(), strategy: way, candidates: candidates, movable: map[*problem.Candidate]bool{}, cursor: cursor}
+	s := &search{st: from.Clone(), strategy: way, candidates: candidates, movable: map[*problem.Candidate]bool{}, cursor: cursor, verdicts: map[string]model.Verdict{}}
 	for _, c := range candidates {
 		s.movable[c] = true
 	}
 	return s
+}
+
+// removes returns the number of candidates that commands of the search remove.
+func (s *search) removes() (n int) {
+	for _, c := range s.candidates {
+		if s.st.Taken(c) {
+			n++
+		}
+	}
+	return n
 }
 
 // run removes candidates in sets, then individually.
@@ -52,11 +65,28 @@ func (s *search) run() *search {
 		s.combinations()
 	} else {
 		replaced, filled := s.split()
+		if s.strategy.joint {
+			s.jointly(slices.Concat(replaced, filled))
+		}
 		s.sets(replaced, replaced...)
 		s.sets(filled)
 	}
 	s.singles()
 	return s
+}
+
+// jointly removes all candidates of list, or as many as the strategy allows, in one set, if that pays. The plan for their pods chooses
+// all nodes anew. If keeping the nodes that it would launch again pays more (see propose), these are kept.
+func (s *search) jointly(list []*problem.Candidate) {
+	set, _ := s.nextSet(list)
+	if len(set) == 0 {
+		return
+	}
+	v := s.view(nil)
+	p := better(s.propose(v, set), s.price(s.st.WhatIf(v.cluster, set)))
+	if p.Verdict.OK() {
+		s.accept(v, p) // if it is refused, sets tries parts of the list
+	}
 }
 
 // split divides the candidates into those to replace (see replaceBelow) and those that may be filled. Candidates whose

@@ -16,6 +16,9 @@ const (
 	// maxGap is the largest gap of a node (see settle). A wait lasts at most maxGaps gaps.
 	maxGap  = 15 * time.Second
 	maxGaps = 8
+	// minorShare is the share of the candidates' waste up to which the waste of other nodes is not worth a wait longer than a gap. A
+	// wait costs the waste of the candidates for seconds. A decision without the other nodes moves pods that the next one moves again.
+	minorShare = 0.5
 )
 
 // settle decides whether consolidation waits for other nodes to become consolidatable. The verdict is OK if it does not
@@ -66,7 +69,8 @@ func recentlyConsolidatable(st *problem.State) bool {
 //
 // A node is gathered if it is relevant, not consolidatable yet, and will be consolidatable at the latest eight of its gaps
 // after since. Consolidation waits if a gathered node will be consolidatable within its gap. It also waits if there is a
-// gathered node, and the relevant nodes that will be consolidatable at any later time waste more money than the candidates.
+// gathered node, and the relevant nodes that will be consolidatable at any later time waste more than minorShare of the money that
+// the candidates waste.
 func soonConsolidatable(st *problem.State, since time.Time, candidates []*problem.Candidate) bool {
 	now := st.Problem.Snapshot.Now
 	next, inTime, waste := false, false, 0.0
@@ -84,7 +88,7 @@ func soonConsolidatable(st *problem.State, since time.Time, candidates []*proble
 		waste += max(0, c.Waste())
 	}
 	for _, c := range candidates {
-		waste -= max(0, c.Waste())
+		waste -= minorShare * max(0, c.Waste())
 	}
 	return next || inTime && waste > 0
 }

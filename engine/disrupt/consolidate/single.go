@@ -36,6 +36,7 @@ func (s *search) singles() {
 				}
 			}
 		}
+		evaluated := v.OK()
 		if v.OK() && len(list) > screeningFrom && !s.strategy.exhaustive && unconstrained(c.Pods) {
 			if screen == nil {
 				screen = reduce(s.st.Problem, s.view(nil).cluster)
@@ -55,6 +56,9 @@ func (s *search) singles() {
 			}
 		}
 		s.st.Block(c, v)
+		if evaluated {
+			s.verdicts[c.Node.Name] = v
+		}
 	}
 	if !s.st.Stats.Exhausted {
 		s.cursor.After = ""

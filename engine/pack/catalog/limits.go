@@ -34,7 +34,7 @@ func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
 		return nil
 	}
 	left := p.Limits.Plus(nil)
-	for _, n := range s.Nodes() {
+	for n := range s.NodesInOrder() {
 		if n.Pool != p.Name {
 			continue
 		}

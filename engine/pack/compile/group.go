@@ -144,7 +144,7 @@ type repulsion struct {
 func (c *compiler) findRepulsions() {
 	seen := map[string][]int{}
 	var buf []byte
-	for _, n := range c.Snapshot.Nodes() {
+	for _, n := range c.Snapshot.Repelling() {
 		for _, pod := range n.Repelling {
 			if c.terms.displaced[pod.Key] {
 				continue

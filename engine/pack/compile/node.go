@@ -62,7 +62,7 @@ func (n *Node) IsNominated(s *model.Snapshot, pod *model.Pod) bool {
 func compileNodes(c *compiler) {
 	least := leastDemand(c)
 	var closed []*Node
-	for _, m := range c.Snapshot.Nodes() {
+	for m := range c.Snapshot.NodesInOrder() {
 		if len(c.Groups) == 0 && m.Launched() && (m.Deleting || lacks(c, m, least)) {
 			continue
 		}

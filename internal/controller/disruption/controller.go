@@ -140,6 +140,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	c.Limits.Begin(c.Name())
 	s := c.look(ctx)
+	unchanged := c.unchanged(s)
 	c.Options.Pack.DefaultSpread = c.Spread.Of(ctx)
 	s = c.reassign(ctx, s)
 	c.rolledBack = false
@@ -147,6 +148,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	c.noteHealth(ctx, s)
 	again, err := c.finish(ctx, s)
 	options := c.options(start)
+	options.Unchanged = unchanged
 	if c.ShiftedZones != nil {
 		options.ShiftedZones = c.ShiftedZones(ctx)
 	}
@@ -154,7 +156,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	_, end := c.Tracer.Span(ctx, tracing.Decide, "nodes", len(s.Nodes()))
 	d := disrupt.Decide(s, options, c.cursor)
 	end(nil)
-	quiet := err == nil && again == poll && d.Cursor == c.cursor && len(d.Commands)+len(d.Launches)+len(d.Surplus) == 0
+	quiet := err == nil && again == poll && d.Cursor.Same(c.cursor) && len(d.Commands)+len(d.Launches)+len(d.Surplus) == 0
 	c.cursor = d.Cursor
 	c.measure(ctx, s, d, c.Clock.Since(began))
 	c.Latest.Disruption(decisions.Outcome{Blocked: d.Blocked, Commands: d.Commands, Proposed: d.Proposed, Headroom: d.Stats.Headroom})

@@ -1,8 +1,10 @@
 package disruption
 
 import (
+	"slices"
 	"time"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 )
 
@@ -21,6 +23,9 @@ type rest struct {
 	version uint64
 	limits  throttle.Limits
 	since   time.Time
+	// same is true if neither has changed since the last decision, and types is LastTypes.Changes at that decision.
+	same  bool
+	types int
 	// decided is when the last pass started, zero if that pass began a disruption or a launch, failed, or waits for nodes.
 	decided time.Time
 }
@@ -28,10 +33,20 @@ type rest struct {
 // rests reports whether the pass at the time now is omitted.
 func (c *Controller) rests(now time.Time) bool {
 	version, limits := c.Cluster.Version(), c.Throttle.Limits()
-	if version != c.rest.version || limits != c.rest.limits {
-		c.rest = rest{version: version, limits: limits, since: now}
+	c.rest.same = version == c.rest.version && limits == c.rest.limits
+	if !c.rest.same {
+		c.rest = rest{version: version, limits: limits, since: now, types: c.rest.types}
 	}
 	return !c.rest.decided.IsZero() && now.Sub(c.rest.since) >= steadyAfter && now.Sub(c.rest.decided) < steadyPoll
+}
+
+// unchanged reports whether s, which c.look returned for this pass, is the cluster of the last decision. It is false if s has virtual
+// pods: their sources are not part of the cluster's version.
+func (c *Controller) unchanged(s *model.Snapshot) bool {
+	types := c.types.Changes()
+	same := c.rest.same && types == c.rest.types && !slices.ContainsFunc(s.Pending(), (*model.Pod).Virtual)
+	c.rest.types = types
+	return same
 }
 
 // noted records the pass that started at the time now. quiet is true if it began no disruption or launch, did not fail, and

@@ -4,9 +4,12 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
 )
 
 // passes reconciles every ten seconds for a while, without any event of a watch, and returns how many passes decided.
@@ -51,4 +54,32 @@ func TestPassesAreRareWhenNothingChanges(t *testing.T) {
 	w.want(0, 0, 0)
 	w.passes(2 * time.Minute) // the schedule ends at 14:00
 	w.want(2, 2, 2)
+}
+
+// A pass counts as one without a change only if objects and instance types are those of the pass before.
+func TestUnchanged(t *testing.T) {
+	w := newWorld(t, "Never", 2)
+	offer := &fakecloud.Cloud{}
+	w.Cloud = offer
+	pool := &apiv1.NodePool{}
+	w.get("default", pool)
+	pool.Spec.Template.Spec.NodeClassRef = fakecloud.Ref("default")
+	pool.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
+	w.Cluster.Set(pool)
+	step := func(what string, want bool) {
+		t.Helper()
+		w.clock.Step(poll)
+		w.rests(w.clock.Now())
+		if got := w.unchanged(w.look(t.Context())); got != want {
+			t.Errorf("%s: unchanged is %v, want %v", what, got, want)
+		}
+	}
+	step("first pass", false)
+	step("second pass", true)
+	w.watch()
+	step("after events of the watch", false)
+	step("after that", true)
+	offer.Types = []*cloud.InstanceType{{Name: "m"}}
+	step("with new instance types", false)
+	step("with the same", true)
 }

@@ -3,6 +3,8 @@ package inputs
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -24,8 +26,12 @@ const patience = 15 * time.Second
 // LastTypes caches the last instance types of each pool. The zero value is empty. The cache may be lost: then a pool whose types
 // cannot be listed has no types. It is not safe for concurrent use.
 type LastTypes struct {
-	pools map[string]typesOfPool
+	pools   map[string]typesOfPool
+	changes int
 }
+
+// Changes returns a number that grows when a list of types changes. A new type object with the same content counts as a change.
+func (l *LastTypes) Changes() int { return l.changes }
 
 // typesOfPool are the types of one version of a pool.
 type typesOfPool struct {
@@ -67,6 +73,9 @@ func WithInstanceTypes(
 		if ok {
 			all[p.Name], next[p.Name] = list, typesOfPool{p.Object.UID, p.Object.Generation, list}
 		}
+	}
+	if !maps.EqualFunc(last.pools, next, func(a, b typesOfPool) bool { return slices.Equal(a.list, b.list) }) {
+		last.changes++
 	}
 	last.pools = next
 	return s.Apply(model.Delta{Types: all})

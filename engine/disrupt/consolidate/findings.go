@@ -1,0 +1,75 @@
+package consolidate
+
+import (
+	"maps"
+	"time"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// repeatAfter is how long the verdicts of a search count in a cluster that does not change. Upstream repeats its search after the same
+// time.
+const repeatAfter = 5 * time.Minute
+
+// Findings are the verdicts of searches that found nothing to do. They count only while the cluster does not change
+// (problem.Options.Unchanged). They are immutable. Nil is empty.
+type Findings struct {
+	began    time.Time
+	verdicts map[string]model.Verdict // by node name
+	// budgets is the number of nodes that each NodePool of the candidates allowed to disrupt, and most is Options.MaxNodes.
+	budgets map[string]int
+	most    int
+}
+
+// of returns the findings for a search in st, or nil if they no longer count.
+func (f *Findings) of(st *problem.State, candidates []*problem.Candidate) *Findings {
+	p := st.Problem
+	if f == nil || !p.Options.Unchanged || p.Snapshot.Now.Sub(f.began) >= repeatAfter || f.most != p.Options.MaxNodes {
+		return nil
+	}
+	for pool, n := range budgetsOf(st, candidates) {
+		if known, ok := f.budgets[pool]; ok && known != n {
+			return nil
+		}
+	}
+	return f
+}
+
+// verdict returns the verdict of the candidate. ok is false if it was not evaluated.
+func (f *Findings) verdict(c *problem.Candidate) (v model.Verdict, ok bool) {
+	if f == nil {
+		return v, false
+	}
+	v, ok = f.verdicts[c.Node.Name]
+	return v, ok
+}
+
+// with returns the findings with further verdicts, by node name, for candidates of st. Findings that no longer count are left out,
+// unless they are from the same decision.
+func (f *Findings) with(st *problem.State, candidates []*problem.Candidate, verdicts map[string]model.Verdict) *Findings {
+	now := st.Problem.Snapshot.Now
+	next := &Findings{began: now, most: st.Problem.Options.MaxNodes, verdicts: verdicts, budgets: budgetsOf(st, candidates)}
+	if f != nil && (f.began.Equal(now) || f.of(st, candidates) != nil) {
+		next.began = f.began
+		next.verdicts, next.budgets = maps.Clone(f.verdicts), maps.Clone(f.budgets)
+		maps.Copy(next.verdicts, verdicts)
+		maps.Copy(next.budgets, budgetsOf(st, candidates))
+	}
+	return next
+}
+
+// budgetsOf returns how many nodes each NodePool of the candidates still allows to consolidate.
+func budgetsOf(st *problem.State, candidates []*problem.Candidate) map[string]int {
+	left := map[string]int{}
+	for _, c := range candidates {
+		if _, ok := left[c.Node.Pool]; ok {
+			continue
+		}
+		if a := st.Budgets.Of(c.Node.Pool); a != nil {
+			left[c.Node.Pool] = a.Left(apiv1.DisruptionReasonUnderutilized)
+		}
+	}
+	return left
+}
