@@ -44,7 +44,8 @@ type Requirement struct {
 //
 // An invalid requirement admits nothing, so that it matches no node by mistake. It has an unknown operator, or a
 // numeric operator without exactly one base-10 int64 operand. New reports no error, because the API server
-// rejects such objects.
+// rejects such objects. A requirement that only negative integers meet, such as "Lt 0", admits nothing either, because no
+// label has such a value.
 func New(key string, op Operator, values ...string) Requirement {
 	switch op {
 	case In:
@@ -117,7 +118,7 @@ func sorted(values []string) []string {
 }
 
 // parseBound returns the bound of a numeric operator. ok is false if it has not exactly one operand, if the operand is no
-// int64, or if no int64 meets the bound.
+// int64, or if no int64 that is a label value meets the bound. Label values cannot start with "-", so "Lt 0" is such a bound.
 func parseBound(op Operator, values []string) (bounds, bool) {
 	if len(values) != 1 {
 		return bounds{}, false
@@ -132,8 +133,8 @@ func parseBound(op Operator, values []string) (bounds, bool) {
 	case Gte:
 		return bounds{gte: n, hasGte: true}, true
 	case Lt:
-		return bounds{lte: n - 1, hasLte: true}, n-1 < n
+		return bounds{lte: n - 1, hasLte: true}, n > 0
 	default:
-		return bounds{lte: n, hasLte: true}, true
+		return bounds{lte: n, hasLte: true}, n >= 0
 	}
 }
