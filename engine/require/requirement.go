@@ -101,6 +101,14 @@ func (r Requirement) Values() []string { return slices.Clone(r.values) }
 // Each ranges over Values without a copy.
 func (r Requirement) Each() iter.Seq[string] { return slices.Values(r.values) }
 
+// Listed ranges over the values that r admits, in order, if it lists them. It is empty for an open set, whose Values are excluded.
+func (r Requirement) Listed() iter.Seq[string] {
+	if r.complement {
+		return slices.Values[[]string](nil)
+	}
+	return slices.Values(r.values)
+}
+
 // Equal reports whether r and o have the same key and MinValues and admit the same values.
 func (r Requirement) Equal(o Requirement) bool {
 	return r.key == o.key && r.complement == o.complement && r.absent == o.absent &&

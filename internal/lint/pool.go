@@ -252,7 +252,7 @@ func (l *linter) minValues(p *pool) {
 		want, _ := p.set.Get(l.rules.Canonical(r.Key))
 		for _, t := range p.types {
 			if has, ok := t.Requirements.Get(l.rules.Canonical(r.Key)); ok {
-				for v := range has.Each() {
+				for v := range has.Listed() {
 					if want.Has(v) {
 						seen[v] = true
 					}
