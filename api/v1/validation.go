@@ -164,7 +164,7 @@ func validateValueCount(r NodeSelectorRequirementWithMinValues) error {
 }
 
 // validateKnownValues checks that enough values of an In requirement are known values of the key:
-// at least one, and at least minValues. Keys without known values are not checked.
+// at least one, and at least minValues. Keys without known values are not checked. r.Key is canonical, not an alias.
 func validateKnownValues(r NodeSelectorRequirementWithMinValues, rules LabelRules) error {
 	known, closed := rules.KnownValues[r.Key]
 	if !closed || r.Operator != corev1.NodeSelectorOpIn || len(r.Values) == 0 {

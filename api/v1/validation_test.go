@@ -1,11 +1,13 @@
 package v1_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
@@ -53,6 +55,24 @@ func TestValidateRequirement(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			wantError(t, apiv1.ValidateRequirement(test.r, rules), test.want)
 		})
+	}
+}
+
+// The values of an alias are those of the key that it stands for.
+func TestKnownValuesOfAnAlias(t *testing.T) {
+	const alias = "failure-domain.beta.kubernetes.io/zone"
+	rules := apiv1.LabelRules{
+		WellKnown: sets.New(corev1.LabelTopologyZone), Aliases: map[string]string{alias: corev1.LabelTopologyZone},
+		KnownValues: map[string][]string{corev1.LabelTopologyZone: {"a", "b"}},
+	}
+	of := func(values ...string) requirement { return requirement{Key: alias, Operator: "In", Values: values} }
+	wantError(t, apiv1.ValidateRequirement(of("a", "x"), rules), "")
+	wantError(t, apiv1.ValidateRequirement(of("x"), rules), "key topology.kubernetes.io/zone has none of its values")
+	two := of("a", "x")
+	two.MinValues = ptr.To(2)
+	wantError(t, apiv1.ValidateRequirement(two, rules), "only 1 of its values")
+	if got := apiv1.UnknownValues(of("a", "x"), rules); !slices.Equal(got, []string{"x"}) {
+		t.Errorf("unknown values %q, want x", got)
 	}
 }
 

@@ -256,7 +256,7 @@ func byPrice(types []*model.InstanceType, key string, reqs require.Set) []string
 	for _, t := range types {
 		have, _ := t.Requirements.Get(key)
 		o, _ := t.Cheapest(reqs)
-		for v := range have.Each() {
+		for v := range have.Listed() {
 			if p, known := price[v]; !known || o.Price < p {
 				price[v] = o.Price
 			}

@@ -111,7 +111,7 @@ func Launchable(types []*InstanceType, reqs require.Set) iter.Seq2[*InstanceType
 }
 
 // Distinct returns the number of different values that the types have for the label of r. Only values that r admits
-// count, and only offerings that are launchable and that reqs allow.
+// count, and only offerings that are launchable and that reqs allow. A type that leaves the value open counts none.
 func Distinct(types []*InstanceType, r require.Requirement, reqs require.Set) int {
 	values := map[string]bool{}
 	for _, t := range types {
@@ -123,7 +123,7 @@ func Distinct(types []*InstanceType, r require.Requirement, reqs require.Set) in
 			if !ok {
 				have, _ = t.Requirements.Get(r.Key())
 			}
-			for v := range have.Each() {
+			for v := range have.Listed() {
 				if r.Has(v) {
 					values[v] = true
 				}

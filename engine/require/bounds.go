@@ -39,15 +39,6 @@ func (b bounds) and(o bounds) bounds {
 // crossed reports whether b contains no integer.
 func (b bounds) crossed() bool { return b.hasGte && b.hasLte && b.gte > b.lte }
 
-// first returns the integer at which a search for values begins. That is the smallest integer within b that is not
-// negative, because a label value cannot start with "-". If all integers within b are negative, it is the lower end,
-// or the upper end if there is no lower end.
-func (b bounds) first() int64 {
-	switch {
-	case !b.hasLte || b.lte >= 0:
-		return max(b.gte, 0) // gte is 0 if it is missing
-	case b.hasGte:
-		return b.gte
-	}
-	return b.lte
-}
+// first returns the integer at which a search for values begins: the smallest integer within b that is not negative, because a
+// label value cannot start with "-". The upper end is never negative (see parseBound).
+func (b bounds) first() int64 { return max(b.gte, 0) } // gte is 0 if it is missing

@@ -56,10 +56,10 @@ func (s stated) admits(m member) bool {
 		return have > want
 	case Gte:
 		return have >= want
-	case Lt:
-		return have < want
+	case Lt: // no label value is negative
+		return have < want && want > 0
 	case Lte:
-		return have <= want
+		return have <= want && want >= 0
 	}
 	return false
 }

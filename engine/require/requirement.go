@@ -44,7 +44,8 @@ type Requirement struct {
 //
 // An invalid requirement admits nothing, so that it matches no node by mistake. It has an unknown operator, or a
 // numeric operator without exactly one base-10 int64 operand. New reports no error, because the API server
-// rejects such objects.
+// rejects such objects. A requirement that only negative integers meet, such as "Lt 0", admits nothing either, because no
+// label has such a value.
 func New(key string, op Operator, values ...string) Requirement {
 	switch op {
 	case In:
@@ -100,6 +101,14 @@ func (r Requirement) Values() []string { return slices.Clone(r.values) }
 // Each ranges over Values without a copy.
 func (r Requirement) Each() iter.Seq[string] { return slices.Values(r.values) }
 
+// Listed ranges over the values that r admits, in order, if it lists them. It is empty for an open set, whose Values are excluded.
+func (r Requirement) Listed() iter.Seq[string] {
+	if r.complement {
+		return slices.Values[[]string](nil)
+	}
+	return slices.Values(r.values)
+}
+
 // Equal reports whether r and o have the same key and MinValues and admit the same values.
 func (r Requirement) Equal(o Requirement) bool {
 	return r.key == o.key && r.complement == o.complement && r.absent == o.absent &&
@@ -117,7 +126,7 @@ func sorted(values []string) []string {
 }
 
 // parseBound returns the bound of a numeric operator. ok is false if it has not exactly one operand, if the operand is no
-// int64, or if no int64 meets the bound.
+// int64, or if no int64 that is a label value meets the bound. Label values cannot start with "-", so "Lt 0" is such a bound.
 func parseBound(op Operator, values []string) (bounds, bool) {
 	if len(values) != 1 {
 		return bounds{}, false
@@ -132,8 +141,8 @@ func parseBound(op Operator, values []string) (bounds, bool) {
 	case Gte:
 		return bounds{gte: n, hasGte: true}, true
 	case Lt:
-		return bounds{lte: n - 1, hasLte: true}, n-1 < n
+		return bounds{lte: n - 1, hasLte: true}, n > 0
 	default:
-		return bounds{lte: n, hasLte: true}, true
+		return bounds{lte: n, hasLte: true}, n >= 0
 	}
 }

@@ -74,7 +74,7 @@ func (c *checker) diversity(node string, n *model.PlannedNode, t *template) {
 	}
 }
 
-// countDistinct returns how many values a label may have over all options.
+// countDistinct returns how many values the options have for a label. A type that leaves the value open has none.
 func (c *catalog) countDistinct(options []*model.InstanceType, t *template, key string) int {
 	if stable, ok := c.index.Aliases[key]; ok {
 		key = stable
@@ -84,6 +84,10 @@ func (c *catalog) countDistinct(options []*model.InstanceType, t *template, key 
 	for _, it := range options {
 		f := t.labelsOfType(it)
 		for _, i := range c.optionOf(t, it).positions {
+			byOffering := slices.ContainsFunc(f.byOffering[i], func(l offeringLabel) bool { return l.key == at })
+			if f.byType[at] == nil && !byOffering {
+				continue
+			}
 			outcomes, _ := t.outcomes(f, t.outcomesByType(f), i)
 			for _, v := range outcomes[at] {
 				if !v.Missing {

@@ -214,8 +214,9 @@ func (c *converter) disks(o *object, path string, list *yaml.Node) {
 
 // volumeSize writes a size in the format of v1: a whole number with the unit Gi, G, Ti or T. A bare number of at most
 // five digits means GiB, as in EC2, and GB means G. Other quantities of Kubernetes, such as 1500Mi, are rounded up to
-// whole GiB. volumeSize returns "" if the text is not a size.
+// whole GiB. Leading zeros are dropped. volumeSize returns "" if the text is not a size, or zero.
 func volumeSize(was string) string {
+	was = strings.TrimLeft(was, "0")
 	for _, unit := range []string{"Gi", "G", "Ti", "T"} {
 		if number, ok := strings.CutSuffix(was, unit); ok && digits.MatchString(number) {
 			return was

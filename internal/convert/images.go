@@ -47,16 +47,16 @@ func (c *converter) images(o *object, path string, spec *yaml.Node) {
 	if terms != nil {
 		if family == nil {
 			c.warn(o, path+".amiFamily", "set to %s, the default before v1, because amiSelectorTerms has no alias",
-				defaultFamily(o))
-			set(spec, "amiFamily", text(defaultFamily(o)))
+				defaultFamily)
+			set(spec, "amiFamily", text(defaultFamily))
 		}
 		return
 	}
 	c.alias(o, path, spec, family)
 }
 
-// defaultFamily returns the image family that versions before v1 used for a manifest that does not set one.
-func defaultFamily(o *object) string { return "AL2" }
+// defaultFamily is the image family that versions before v1 used for a manifest that does not set one.
+const defaultFamily = "AL2"
 
 // alias selects the newest image of the family, which was the old default, in a node class without amiSelectorTerms.
 // For the family Custom, which has no such image, it adds a placeholder.

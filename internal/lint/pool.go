@@ -252,7 +252,7 @@ func (l *linter) minValues(p *pool) {
 		want, _ := p.set.Get(l.rules.Canonical(r.Key))
 		for _, t := range p.types {
 			if has, ok := t.Requirements.Get(l.rules.Canonical(r.Key)); ok {
-				for v := range has.Each() {
+				for v := range has.Listed() {
 					if want.Has(v) {
 						seen[v] = true
 					}
@@ -272,17 +272,20 @@ const (
 	spotConsolidate = 15 // the number of types required for the replacement of one spot node by another
 )
 
-// spot reports NodePools that allow spot, are not static, and have few instance types.
+// spot reports NodePools that allow spot, are not static, and have few instance types. A shortage of spot capacity is reported only
+// if on-demand is not allowed. Otherwise on-demand nodes are launched during the shortage.
 func (l *linter) spot(p *pool) {
 	capacity, ok := p.set.Get(apiv1.CapacityTypeLabelKey)
 	if ok && !capacity.Has(apiv1.CapacityTypeSpot) || p.pool.Spec.Replicas != nil {
 		return
 	}
-	fix := "allow more families, sizes, generations or architectures, or add on-demand to " + apiv1.CapacityTypeLabelKey
+	onDemand := !ok || capacity.Has(apiv1.CapacityTypeOnDemand)
+	const fix = "allow more families, sizes, generations or architectures"
 	switch n := len(p.types); {
-	case n < fewSpot:
-		l.at(p.object, "few-spot-types", requirements, fix, "only %d instance types meet the requirements of this"+
-			" spot NodePool: a shortage or interruption can affect all of them", n)
+	case n < fewSpot && !onDemand:
+		l.at(p.object, "few-spot-types", requirements, fix+", or add on-demand to "+apiv1.CapacityTypeLabelKey,
+			"only %d instance types meet the requirements of this NodePool, which does not allow on-demand: a shortage or interruption"+
+				" can affect all of them", n)
 	case n < spotConsolidate:
 		l.at(p.object, "few-spot-types-to-consolidate", requirements, fix, "%d instance types meet the requirements;"+
 			" spot-to-spot consolidation of a single node needs %d", n, spotConsolidate)

@@ -25,7 +25,7 @@ func valuesOf(all []*model.InstanceType) map[string]map[string]bool {
 	have := map[string]map[string]bool{}
 	note := func(set require.Set) {
 		for r := range set.All() {
-			for v := range r.Each() {
+			for v := range r.Listed() {
 				if have[r.Key()] == nil {
 					have[r.Key()] = map[string]bool{}
 				}

@@ -83,7 +83,7 @@ func (s Style) fate(b *strings.Builder, a offline.NodeAnswer) {
 	}
 	b.WriteString("  not disrupted: " + a.Reason)
 	if a.LostPerHour > 0.00005 {
-		fmt.Fprintf(b, "; removing this obstacle could save up to $%.4f/h", a.LostPerHour)
+		fmt.Fprintf(b, "; the node costs up to $%.4f/h more than its pods need", a.LostPerHour)
 	}
 	b.WriteString("\n")
 	if a.Fix != "" {

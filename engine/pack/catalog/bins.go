@@ -102,10 +102,7 @@ func (o offerAlgebra) Distinct(s binpack.OfferSet) []binpack.Distinct {
 		numbers := map[string]int32{}
 		d := binpack.Distinct{Min: r.MinValues(), Values: make([][]int32, len(o.p.Types))}
 		for i, t := range o.p.Types {
-			for v := range t.Values(r.Key()) {
-				if !r.Has(v) {
-					continue
-				}
+			for v := range t.OwnValues(r) {
 				if _, ok := numbers[v]; !ok {
 					numbers[v] = int32(len(numbers))
 				}

@@ -203,11 +203,7 @@ func (s *OfferSet) Diverse(options []*Type) (missing string, ok bool) {
 func distinct(r require.Requirement, options []*Type) map[string]bool {
 	values := map[string]bool{}
 	for _, t := range options {
-		for v := range t.Values(r.Key()) {
-			if r.Has(v) {
-				values[v] = true
-			}
-		}
+		maps.Copy(values, t.OwnValues(r))
 	}
 	return values
 }

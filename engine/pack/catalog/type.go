@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -268,7 +269,7 @@ func (t *Type) Values(key string) map[string]bool {
 	for _, o := range t.Buyable {
 		if r, ok := o.Requirements.Get(key); ok {
 			offered = true
-			for v := range r.Each() {
+			for v := range r.Listed() {
 				out[v] = true
 			}
 		}
@@ -276,10 +277,20 @@ func (t *Type) Values(key string) map[string]bool {
 	if offered {
 		return out
 	}
-	if r, ok := t.Allowed.Get(key); ok && r.Operator() == corev1.NodeSelectorOpIn {
-		for v := range r.Each() {
-			out[v] = true
-		}
+	r, _ := t.Allowed.Get(key)
+	for v := range r.Listed() {
+		out[v] = true
 	}
 	return out
+}
+
+// OwnValues returns the values of r's label that count for its minValues: those of Values that r admits, none if neither the type
+// nor its offerings define the label. A label that only the NodePool defines has the same value on all types.
+func (t *Type) OwnValues(r require.Requirement) map[string]bool {
+	if !t.Requirements.Has(r.Key()) && !slices.ContainsFunc(t.Buyable, func(o model.Offering) bool { return o.Requirements.Has(r.Key()) }) {
+		return nil
+	}
+	values := t.Values(r.Key())
+	maps.DeleteFunc(values, func(v string, _ bool) bool { return !r.Has(v) })
+	return values
 }

@@ -117,7 +117,7 @@ func Open(rs []Requirement) []Value {
 }
 
 // sample returns a value that meets requirements without an In: the first admitted integer, counted from zero or from
-// an operand of a requirement.
+// an operand of a requirement. It is not negative, because a label value cannot start with "-".
 func sample(rs []Requirement) (Value, bool) {
 	starts, excluded := []int64{0}, 0
 	for _, r := range rs {
@@ -132,7 +132,7 @@ func sample(rs []Requirement) (Value, bool) {
 	for _, start := range starts {
 		for n := range int64(excluded) + 1 {
 			v := Value{Text: strconv.FormatInt(start+n, 10)}
-			if Admitted(rs, v) {
+			if start+n >= 0 && Admitted(rs, v) {
 				return v, true
 			}
 		}

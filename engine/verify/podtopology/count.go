@@ -90,9 +90,11 @@ func (c *count) certain(n *Node) int {
 
 // An eligibility is the nodes that a spread constraint counts.
 type eligibility struct {
-	// certain and possible are indexed by node. A node that may be in several domains is possible, but not certain.
+	// certain and possible are indexed by node. A node that may be in several domains, or that may lack the label, is possible,
+	// but not certain.
 	certain, possible []bool
-	// domains are the domains of the certain nodes that are not being deleted.
+	// domains are the domains of the nodes with one possible value that are not being deleted. If such a node may lack the label,
+	// its domain has no certain pods because of it.
 	domains map[string]bool
 }
 
@@ -117,7 +119,8 @@ func (s spreadConstraint) eligibility(k *class, nodes []*Node) *eligibility {
 	for i, n := range nodes {
 		if values := n.domain(s.topologyKey); s.counts(n, k) {
 			out.possible[i] = true
-			if out.certain[i] = len(values) == 1; out.certain[i] && !n.Deleting {
+			out.certain[i] = len(values) == 1 && !n.mayLack(s.topologyKey)
+			if len(values) == 1 && !n.Deleting {
 				out.domains[values[0]] = true
 			}
 		}

@@ -103,20 +103,22 @@ func (n *Node) matchedBy(s *nodematch.Selector) bool {
 }
 
 // certainDomain returns the domain in which pods on the node are counted as certain. If several values are possible, it
-// is an artificial value that only pods of this node have. ok is false if the node lacks the label. It is also
-// false if several values are possible and the node may lack the label.
+// is an artificial value that only pods of this node have. ok is false if the node lacks the label or may lack it.
 func (n *Node) certainDomain(key string) (string, bool) {
 	values := n.domain(key)
 	switch {
-	case len(values) == 0:
+	case len(values) == 0 || n.mayLack(key):
 		return "", false
 	case len(values) == 1:
 		return values[0], true
 	}
-	for _, l := range n.Labels {
-		if _, ok := l.Labels()[key]; !ok {
-			return "", false
-		}
-	}
 	return "(open) " + n.Name, true // no label value contains parentheses
+}
+
+// mayLack reports whether the node has no value of the key in one of its label sets. A node never lacks its hostname.
+func (n *Node) mayLack(key string) bool {
+	return key != corev1.LabelHostname && slices.ContainsFunc(n.Labels, func(l *nodematch.LabelSet) bool {
+		_, ok := l.Labels()[key]
+		return !ok
+	})
 }

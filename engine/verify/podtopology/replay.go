@@ -129,7 +129,7 @@ func (r *replay) checkSettled(a *arrival, rule Rule, key string) {
 		if values := a.node.domain(key); len(values) == 0 {
 			r.cluster.report(rule, a.node, pod, "the node has no label %s", key)
 		} else {
-			r.cluster.report(rule, a.node, pod, "the value of %s is not settled: any of %q", key, values)
+			r.cluster.report(rule, a.node, pod, "the value of %s is not settled: any of %q, or the node lacks the label", key, values)
 		}
 	}
 }

@@ -178,3 +178,47 @@ func (w *world) anyOrder(left, placed []*corev1.Pod) bool {
 		return w.anyOrder(rest, append(slices.Clone(placed), p))
 	})
 }
+
+// A node with one possible value of a label that it may also lack has no certain domain.
+func TestLabelThatMayBeMissing(t *testing.T) {
+	of := func(labels map[string]string) *nodematch.LabelSet {
+		return nodematch.Of(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels}})
+	}
+	pod := func(name string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"a": "x"}}}
+	}
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"a": "x"}}
+	near := pod("near")
+	near.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: zone, LabelSelector: selector}},
+	}}
+	spread := pod("spread")
+	spread.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: zone, LabelSelector: selector, WhenUnsatisfiable: corev1.DoNotSchedule,
+	}}
+	for _, tt := range []struct {
+		name    string
+		planned *corev1.Pod
+		missing bool // the node in z1 may lack the label
+		want    int
+	}{
+		{"affinity", near, false, 0},
+		{"affinity, but the node of the other pod may lack the label", near, true, 1},
+		{"spread", spread, false, 0},
+		{"spread, but the pod of the other domain may be in none", spread, true, 1},
+	} {
+		other := &Node{Name: "other", Running: []*corev1.Pod{pod("other")}, Labels: []*nodematch.LabelSet{of(map[string]string{zone: "z1"})}}
+		if tt.missing {
+			other.Labels = append(other.Labels, of(nil))
+		}
+		there := &Node{Name: "there", Planned: []Pod{{Object: tt.planned}}, Labels: []*nodematch.LabelSet{of(map[string]string{zone: "z1"})}}
+		if tt.planned == spread {
+			there.Labels = []*nodematch.LabelSet{of(map[string]string{zone: "z2"})}
+			there.Running = []*corev1.Pod{pod("first")}
+		}
+		w := &world{nodes: []*Node{other, there}, pods: []*corev1.Pod{tt.planned}}
+		if found := w.check(nil); len(found) != tt.want {
+			t.Errorf("%s: violations %v, want %d", tt.name, found, tt.want)
+		}
+	}
+}

@@ -86,9 +86,8 @@ func (w *World) Price(pool Pool) float64 {
 	return w.price(pool)
 }
 
-// price returns the current price of a pool, 0 if it is not offered. An
-// on-demand pool that is not offered has the price of SetPrice, if there is
-// one.
+// price returns the current price of a pool. An on-demand price applies to all zones of the region, as in EC2, also to those that do
+// not offer the type. It is 0 if no zone does and SetPrice has set no price. A spot price is 0 if the zone does not offer the type.
 func (w *World) price(pool Pool) float64 {
 	if pool.Capacity != Spot {
 		return w.onDemandPrice(pool.Type)

@@ -3,6 +3,7 @@ package decisionlog
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,6 +144,32 @@ func TestDeletedByUser(t *testing.T) {
 			kind = decisions.KindExpiration
 		}
 		b.want(string(kind) + " done [default] map[terminated:1 terminating:1]\n")
+	}
+}
+
+// A large log is written less often than a small one: at most writeRate bytes per second. Nothing is lost in between.
+func TestLargeLogIsWrittenLessOften(t *testing.T) {
+	b := newBench(t)
+	for range 120 { // of a little more than 1 KiB each
+		large := launched()
+		large.Cause = strings.Repeat("x", 1000)
+		b.log.Begin(large)
+	}
+	b.publish()
+	before := len(b.published())
+	b.log.Begin(launched())
+	b.Clock.Step(writeEvery)
+	wait := b.publish()
+	if n := len(b.published()); before != 120 || n != before || wait < 5*time.Second || wait > 8*time.Second {
+		t.Fatalf("%d episodes, %d after %v, next write in another %v; want 120, 120, and 5 to 8 seconds", before, n, writeEvery, wait)
+	}
+	b.Clock.Step(wait)
+	b.publish()
+	if n := len(b.published()); n != before+1 {
+		t.Errorf("%d episodes after the second write, want %d", n, before+1)
+	}
+	if got := writeInterval(decisions.MaxStored); got != 16*time.Second {
+		t.Errorf("a full log is written once in %v, want 16s", got)
 	}
 }
 

@@ -27,8 +27,11 @@ import (
 
 // Intervals of the Publisher.
 const (
-	// writeEvery is the minimum time between two writes.
+	// writeEvery is the minimum time between two writes. After a write of more than writeEvery × writeRate bytes, the time is longer.
 	writeEvery = 3 * time.Second
+	// writeRate bounds what is written, in bytes per second over time. Each write stores the whole text anew, in etcd too, although
+	// only the newest episodes differ. With MaxStored bytes, one write in 16 seconds is left.
+	writeRate = 16 << 10
 	// sweepEvery is the interval of reading the NodeClaims of open episodes, in case a watch event was missed.
 	sweepEvery = time.Minute
 )
@@ -56,6 +59,7 @@ type Publisher struct {
 	unavailable         string // the unavailable offerings at the last write
 	written             uint64 // version of the log at the last write
 	wrote, swept        time.Time
+	size                int    // bytes of episodes and unavailable offerings in the last write
 	told                string // the last logged error of the log's output
 }
 
@@ -97,7 +101,7 @@ func (c *Publisher) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result,
 	if c.Namespace == "" || c.forbidden || c.Log.Version() == c.written && (c.stored || c.Settings == "") && !sweep {
 		return again, nil
 	}
-	if wait := c.wrote.Add(writeEvery).Sub(now); wait > 0 {
+	if wait := c.wrote.Add(writeInterval(c.size)).Sub(now); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	unavailable, err := c.listUnavailable(ctx)
@@ -109,6 +113,7 @@ func (c *Publisher) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result,
 	}
 	c.wrote = now
 	text, version := c.Log.Encode()
+	c.size = len(text) + len(unavailable)
 	if err := c.write(ctx, text, unavailable); err != nil {
 		if apierrors.IsForbidden(err) {
 			c.tellForbidden(ctx, err)
@@ -118,6 +123,11 @@ func (c *Publisher) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result,
 	}
 	c.written, c.stored, c.unavailable = version, true, unavailable
 	return again, nil
+}
+
+// writeInterval returns the minimum time between a write of size bytes and the next one.
+func writeInterval(size int) time.Duration {
+	return max(writeEvery, time.Duration(size)*time.Second/writeRate)
 }
 
 // listUnavailable returns the unavailable offerings of the NodePools as text. A NodePool whose types cannot be listed is

@@ -240,13 +240,13 @@ func unmet(left []candidate, reqs require.Set) string {
 	return ""
 }
 
-// valuesOf returns the values of the candidate's type that meet the requirement.
+// valuesOf returns the values of the candidate's type that meet the requirement, none if the type leaves the value open.
 func valuesOf(c candidate, r require.Requirement) iter.Seq[string] {
 	have, ok := c.t.Requirements.Get(r.Key())
 	if !ok {
 		return func(func(string) bool) {}
 	}
-	return have.Intersect(r).Each()
+	return have.Intersect(r).Listed()
 }
 
 // settle chooses the capacity type, the tenancy and the partition, and removes all other offerings. It omits a type

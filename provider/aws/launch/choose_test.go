@@ -215,3 +215,14 @@ func TestPartitionOfTheCapacityType(t *testing.T) {
 		t.Errorf("chosen are %d types, %s, in partition %q; want m5.large as spot in partition 2", len(choice.Types), choice.CapacityType, choice.Partition)
 	}
 }
+
+// The excluded values of a type that leaves the value of a label open are no values for minValues.
+func TestExcludedValuesAreNoValues(t *testing.T) {
+	open := kind("m5.large", 1, 0)
+	open.Requirements = open.Requirements.Without(awsv1.LabelInstanceFamily).With(require.New(awsv1.LabelInstanceFamily, require.NotIn, "c5", "r5"))
+	claim := &apiv1.NodeClaim{}
+	claim.Spec.Requirements = []req{{Key: awsv1.LabelInstanceFamily, Operator: corev1.NodeSelectorOpExists, MinValues: ptr.To(2)}}
+	if _, err := Choose(claim, []*model.InstanceType{open}, nil); err == nil {
+		t.Error("the excluded values meet minValues 2")
+	}
+}
