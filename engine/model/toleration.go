@@ -9,16 +9,20 @@ import (
 )
 
 // Untolerated returns the first taint that excludes pods with these tolerations from a node, if any. Taints with effect
-// PreferNoSchedule exclude no pod. It evaluates tolerations by the helper of kube-scheduler, whose last argument enables
-// the operators Lt and Gt.
+// PreferNoSchedule exclude no pod.
 func Untolerated(tolerations []corev1.Toleration, taints []corev1.Taint) (corev1.Taint, bool) {
-	for i := range taints {
-		if taints[i].Effect != corev1.TaintEffectPreferNoSchedule &&
-			!schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), tolerations, &taints[i], true) {
-			return taints[i], true
+	for _, taint := range taints {
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !Tolerates(tolerations, taint) {
+			return taint, true
 		}
 	}
 	return corev1.Taint{}, false
+}
+
+// Tolerates reports whether one of the tolerations tolerates the taint, whatever its effect. It uses the helper of
+// kube-scheduler, whose last argument enables the operators Lt and Gt.
+func Tolerates(tolerations []corev1.Toleration, taint corev1.Taint) bool {
+	return schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), tolerations, &taint, true)
 }
 
 // ToleratesNumber reports whether a toleration with the operator Lt or Gt admits the value of a taint with the same

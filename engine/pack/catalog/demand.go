@@ -192,10 +192,8 @@ func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
 // Refuse returns the first taint that is not tolerated, and whether there is one.
 func (t *Tolerations) Refuse(taints []corev1.Taint) (corev1.Taint, bool) {
 	for _, taint := range taints {
-		if taint.Effect == corev1.TaintEffectPreferNoSchedule && t.ToleratesSoft {
-			continue
-		}
-		if !slices.ContainsFunc(t.List, func(o corev1.Toleration) bool { return tolerates(o, taint) }) {
+		soft := taint.Effect == corev1.TaintEffectPreferNoSchedule && t.ToleratesSoft
+		if !soft && !model.Tolerates(t.List, taint) {
 			return taint, true
 		}
 	}
@@ -207,26 +205,6 @@ func (t *Tolerations) Refuse(taints []corev1.Taint) (corev1.Taint, bool) {
 
 // RefuseHard reports whether a taint with effect NoSchedule or NoExecute is not tolerated.
 func (t *Tolerations) RefuseHard(taints []corev1.Taint) bool {
-	soft := func(x corev1.Taint) bool { return x.Effect == corev1.TaintEffectPreferNoSchedule }
-	if slices.ContainsFunc(taints, soft) {
-		taints = slices.DeleteFunc(slices.Clone(taints), soft)
-	}
-	_, refused := t.Refuse(taints)
-	return refused
-}
-
-func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect {
-		return false
-	}
-	if t.Key != "" && t.Key != taint.Key {
-		return false
-	}
-	switch t.Operator {
-	case corev1.TolerationOpExists:
-		return true
-	case "", corev1.TolerationOpEqual:
-		return t.Key != "" && t.Value == taint.Value
-	}
-	return t.Key != "" && model.ToleratesNumber(t, taint)
+	_, refused := model.Untolerated(t.List, taints)
+	return refused || t.also != nil && t.also.RefuseHard(taints)
 }

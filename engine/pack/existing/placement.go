@@ -113,29 +113,20 @@ func (a *Placement) KeepNominated() {
 func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 	last := c.Last()
 	canMove := isMovable(c)
-	pods := a.Waiting[c.Index]
-	var rest []*model.Pod
-	for i, pod := range pods {
+	a.Waiting[c.Index] = slices.DeleteFunc(slices.Clone(a.Waiting[c.Index]), func(pod *model.Pod) bool {
 		node, nominated := byName[a.problem.Snapshot.PromiseOf(pod)]
-		if !nominated || a.Fits(c, last, node, pods[i:i+1]) == 0 {
-			if rest != nil {
-				rest = append(rest, pod)
-			}
-			continue
+		one := []*model.Pod{pod}
+		if !nominated || a.Fits(c, last, node, one) == 0 {
+			return false
 		}
-		if rest == nil { // the first pod that is placed: the pods before it stay in Waiting
-			rest = append(make([]*model.Pod, 0, len(pods)), pods[:i]...)
-		}
-		a.put(c, last, node, pods[i:i+1])
+		a.put(c, last, node, one)
 		a.Nominated[c.Index] = append(a.Nominated[c.Index], pod)
 		if canMove {
 			a.nodes[node].movable = append(a.nodes[node].movable, movable{c, pod})
 		}
 		a.Order = append(a.Order, Step{Pod: pod, Free: c.Free})
-	}
-	if rest != nil {
-		a.Waiting[c.Index] = rest
-	}
+		return true
+	})
 }
 
 // FirstFit places pods of the class on the first nodes on which they fit in stage s. If the stage has rules over labels that
