@@ -162,18 +162,11 @@ func (p *Pool) daemonsOn(s *OfferSet, i int) []Presence {
 // never nil.
 func (p *Pool) PresencesWithin(reqs require.Set, i int) []Presence {
 	t := p.Types[i]
-	out := []Presence{}
-	first := true
+	var nodes []require.Set
 	for _, o := range t.Buyable {
-		if _, ok := reqs.Intersects(o.Requirements); !ok {
-			continue
-		}
-		on := PresencesOn(p.watched, t.Allowed.And(reqs).And(o.Requirements), p.settings.Known)
-		if first {
-			out, first = append(out, on...), false
-		} else {
-			out = MergePresences(out, on)
+		if _, ok := reqs.Intersects(o.Requirements); ok {
+			nodes = append(nodes, t.Allowed.And(reqs).And(o.Requirements))
 		}
 	}
-	return out
+	return PresencesOn(p.watched, nodes, p.settings.Known)
 }
