@@ -102,7 +102,7 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bo
 			options, out.MinValuesRelaxed = cut, !diverse
 		}
 	}
-	if !left.Limited(n.pool) && !covered {
+	if left.Left(n.pool) == nil && !covered {
 		out.Options = all.Instances[:len(options):len(options)]
 	} else {
 		for _, t := range options {
@@ -147,7 +147,6 @@ func (d *draft) assignPods() (pods [][]*model.Pod, requests []model.Resources) {
 	pods, requests = make([][]*model.Pod, len(d.packed.nodes)), make([]model.Resources, len(d.packed.nodes))
 	dimensions := d.problem.Dimensions
 	for i, n := range d.packed.nodes {
-		pods[i] = make([]*model.Pod, 0, n.pods())
 		for _, x := range n.parts {
 			s, count := x.segment, x.copies*x.segment.Size
 			pods[i] = append(pods[i], s.Pods[next[s.Index]:next[s.Index]+count]...)

@@ -167,7 +167,7 @@ func (c *Counts) Clone() *Counts {
 	return out
 }
 
-// Of returns the counts of a group. Callers must not change them.
+// Of returns the counts of a group.
 func (c *Counts) Of(group int) *GroupCount { return &c.groups[group] }
 
 // markNode marks the domain of n as eligible for the group if the group counts pods on n. If the domain is Unsettled, it
@@ -322,12 +322,6 @@ func (c *Counts) Add(group, d, n int, certain bool) {
 	}
 }
 
-// AddTotal adds n pods on new nodes to Total of a group over the hostname. New nodes have no domain yet.
-func (c *Counts) AddTotal(group, n int) { c.groups[group].Total += n }
-
-// AddPossible counts n pods that may be in domain d: in Present, but not in Certain and Total.
-func (c *Counts) AddPossible(group, d, n int) { c.groups[group].Present[d] += int32(n) }
-
 // Reserve records that a pod with rule r was placed in domain d. If r is required anti-affinity, Reserve lowers Limit of d,
 // so that no other pod of the rule's group can be placed in d. Otherwise, or if d is Outside or Unsettled, it changes
 // nothing.
@@ -338,6 +332,3 @@ func (c *Counts) Reserve(r *Rule, d int) {
 	counts := &c.groups[r.Group]
 	counts.Limit[d] = min(counts.Limit[d], counts.Present[d]) // Present may include the pod itself
 }
-
-// SetEligible sets GroupCount.Eligible of domain d.
-func (c *Counts) SetEligible(group, d int, eligible bool) { c.groups[group].Eligible[d] = eligible }

@@ -2,7 +2,6 @@ package existing
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -113,7 +112,3 @@ func (a *Placement) move(m movable, from, to int) {
 	f.pods = slices.DeleteFunc(f.pods, func(o *model.Pod) bool { return o == m.pod })
 	t.pods = append(t.pods, m.pod)
 }
-
-func comparePods(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) }
-
-func comparePlacements(a, b model.Placement) int { return strings.Compare(a.Node.Name, b.Node.Name) }

@@ -3,6 +3,7 @@ package existing
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -270,7 +271,7 @@ func (a *Placement) count(group int, node *compile.Node, n int) {
 		a.Counts.Add(group, d, n, true)
 		if d == compile.Unsettled && g.Kind == topology.Spread {
 			for _, d := range a.problem.DomainsOf(node, g.Key) {
-				a.Counts.AddPossible(group, d, n)
+				a.Counts.Of(group).Present[d] += int32(n)
 			}
 		}
 	}
@@ -281,11 +282,10 @@ func (a *Placement) Placements() []model.Placement {
 	var out []model.Placement
 	for i, n := range a.problem.Nodes {
 		if pods := a.nodes[i].pods; len(pods) > 0 {
-			sorted := slices.Clone(pods)
-			slices.SortFunc(sorted, comparePods)
+			sorted := slices.SortedFunc(slices.Values(pods), func(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) })
 			out = append(out, model.Placement{Node: n.Node, Pods: sorted})
 		}
 	}
-	slices.SortStableFunc(out, comparePlacements)
+	slices.SortStableFunc(out, func(a, b model.Placement) int { return strings.Compare(a.Node.Name, b.Node.Name) })
 	return out
 }
