@@ -36,10 +36,6 @@ type offerSets struct {
 	made   int                  // the number of intersections computed so far
 }
 
-func newOfferSets() offerSets {
-	return offerSets{byText: map[string]*OfferSet{}}
-}
-
 // Empty reports whether no type has an offering in the set.
 func (s *OfferSet) Empty() bool { return !s.Types.Any() }
 

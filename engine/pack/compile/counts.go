@@ -211,10 +211,6 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	})
 }
 
-// AnyDisplaced reports whether the snapshot has displaced pods: pods that need another place because their node is being
-// deleted.
-func (p *Problem) AnyDisplaced() bool { return len(p.terms.displaced) > 0 }
-
 // Allows returns how many more pods with rule r may be placed in domain d of its group, math.MaxInt32 if r sets no
 // limit. On nodes without the label (Outside) only anti-affinity allows pods. If d is Unsettled, no rule does. mayBeFirst
 // reports whether a pod may satisfy an affinity rule by itself (kube-scheduler's first-pod exception).

@@ -174,10 +174,6 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	if n.Deleting {
 		return
 	}
-	known := c.Settings.Known
-	if n.Registered {
-		known = nil // a registered node has all its labels
-	}
 	if len(c.Daemons) > 0 {
 		n.Expected = expectedDaemons(c, c.daemonsOn.on(c, n.Node), []require.Set{require.FromLabels(n.Labels)}, n.Node)
 	}
@@ -188,7 +184,7 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	if catalog.NeedsLabels(daemons) {
 		n.MayHave = require.FromLabels(n.Labels)
 	}
-	overhead := catalog.OverheadOf(daemons, n.MayHave, known)
+	overhead := catalog.OverheadOf(daemons, n.MayHave, knownLabels(c, n.Node))
 	n.Ports = overhead.Ports
 	n.Room = make([]int64, c.Dimensions.Len())
 	ignoreAttachments(c, n)

@@ -40,7 +40,7 @@ func (a *Placement) fewWait() bool {
 		left += len(a.Waiting[i])
 		nominated += len(a.Nominated[i])
 	}
-	return left > 0 && left <= min(maxWaiting, nominated) && !a.problem.AnyDisplaced()
+	return left > 0 && left <= min(maxWaiting, nominated) && len(a.problem.Snapshot.Displaced()) == 0
 }
 
 // MakeRoom places pods of the class on nodes from each of which it moves one nominated pod to another node. It does nothing if
