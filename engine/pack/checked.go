@@ -120,8 +120,7 @@ func (c *checkedSolve) refuseAll(why string) *model.Plan {
 		leave[p.Key] = internalError(why)
 	}
 	maps.Copy(leave, c.out.Leave)
-	_, refused := exclude(c.snapshot, Options{Leave: leave}, c.pods)
-	return refuse(&model.Plan{}, refused)
+	return c.account(&model.Plan{}, leave)
 }
 
 // podsNamed returns the pods that the plan places and that a violation names: the reason to refuse each, by pod key.

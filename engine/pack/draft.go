@@ -31,7 +31,7 @@ func draftPlan(p *compile.Problem, o Options, a *assign.Assignment, k *packing) 
 	d := &draft{problem: p, options: o, assigned: a, packed: k, refused: map[*model.Pod]bool{}, plan: &model.Plan{}}
 	d.plan.Placements = a.Placed.Placements()
 	kept := d.launchNodes()
-	d.plan.Nodes = sortNodes(d.plan.Nodes)
+	slices.SortStableFunc(d.plan.Nodes, compareNodes)
 	d.plan.Refusals = d.refusals()
 	d.plan.Floor = k.floor(kept)
 	if d.plan.Floor > d.plan.Price && d.plan.Floor < d.plan.Price*(1+catalog.Same) {
@@ -102,7 +102,7 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bo
 			options, out.MinValuesRelaxed = cut, !diverse
 		}
 	}
-	if !left.Limited(n.pool) && !covered {
+	if left.Left(n.pool) == nil && !covered {
 		out.Options = all.Instances[:len(options):len(options)]
 	} else {
 		for _, t := range options {
@@ -147,7 +147,6 @@ func (d *draft) assignPods() (pods [][]*model.Pod, requests []model.Resources) {
 	pods, requests = make([][]*model.Pod, len(d.packed.nodes)), make([]model.Resources, len(d.packed.nodes))
 	dimensions := d.problem.Dimensions
 	for i, n := range d.packed.nodes {
-		pods[i] = make([]*model.Pod, 0, n.pods())
 		for _, x := range n.parts {
 			s, count := x.segment, x.copies*x.segment.Size
 			pods[i] = append(pods[i], s.Pods[next[s.Index]:next[s.Index]+count]...)
@@ -192,22 +191,8 @@ func (d *draft) order() []*model.Pod {
 	return order
 }
 
-// sortNodes returns the nodes in the order of compareNodes. It sorts indices, because nodes are large.
-func sortNodes(nodes []model.PlannedNode) []model.PlannedNode {
-	order := make([]int, len(nodes))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Or(compareNodes(&nodes[a], &nodes[b]), a-b) })
-	var out []model.PlannedNode
-	for _, i := range order {
-		out = append(out, nodes[i])
-	}
-	return out
-}
-
 // compareNodes orders planned nodes by falling pool weight, then by names of pool, cheapest type and first pod.
-func compareNodes(a, b *model.PlannedNode) int {
+func compareNodes(a, b model.PlannedNode) int {
 	return cmp.Or(
 		cmp.Compare(b.Pool.Weight, a.Pool.Weight),
 		strings.Compare(a.Pool.Name, b.Pool.Name),

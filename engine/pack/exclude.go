@@ -73,9 +73,6 @@ func compareRefusals(a, b model.Refusal) int { return comparePods(a.Pods[0], b.P
 
 // refuse adds the refusals to the plan and returns it. Plan.Refusals are in the order of compareRefusals.
 func refuse(plan *model.Plan, refused []model.Refusal) *model.Plan {
-	if len(refused) == 0 {
-		return plan
-	}
 	plan.Refusals = append(plan.Refusals, refused...)
 	slices.SortStableFunc(plan.Refusals, compareRefusals)
 	return plan

@@ -47,14 +47,6 @@ func newNode(pool *catalog.Pool, typ int, offers *catalog.OfferSet, parts []part
 // instance returns the type that package binpack chose. The node may be launched as another type (draft.launch).
 func (n *node) instance() *catalog.Type { return n.pool.Types[n.typ] }
 
-func (n *node) pods() int {
-	sum := 0
-	for _, x := range n.parts {
-		sum += x.copies * x.segment.Size
-	}
-	return sum
-}
-
 // coveredOptions returns options of the node by rising covered price, and the requirements of the node. Within these
 // requirements, the node's commitment covers every launchable offering of each option. No option uses more units of the
 // commitment than the cheapest option. That one uses at most as many as the type that package binpack chose.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
@@ -68,7 +66,7 @@ func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
 func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 	last := c.Last()
 	if taint, refused := last.Tolerations.Refuse(pool.Taints); refused {
-		return model.Verdict{Rule: model.RuleTaint, Subject: taintName(taint)}
+		return model.Verdict{Rule: model.RuleTaint, Subject: taint.ToString()}
 	}
 	if len(pool.Types) == 0 {
 		return pool.Empty
@@ -95,7 +93,8 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 	on := cat.Fit(needs).ByPool[pool.Index]
 	if on.Set == nil {
 		if needs.Daemons = nil; s.Daemons != nil && cat.Fit(needs).ByPool[pool.Index].Set != nil {
-			return d.explainDaemons(c, s)
+			names := daemonSets(d.problem.BlockingDaemons(c, s))
+			return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseDaemons, Subject: names}
 		}
 		return model.Verdict{Rule: model.RulePorts, Subject: "a DaemonSet pod on every new node uses it"}
 	}
@@ -186,12 +185,6 @@ func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *ca
 	return most
 }
 
-// explainDaemons returns a verdict that names the DaemonSets whose pods may keep the class off new nodes.
-func (d *draft) explainDaemons(c *compile.Class, s *compile.Stage) model.Verdict {
-	names := d.problem.BlockingDaemons(c, s)
-	return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseDaemons, Subject: daemonSets(names)}
-}
-
 // daemonSets returns the names of DaemonSets as text for users.
 func daemonSets(names []string) string {
 	if len(names) == 1 {
@@ -220,11 +213,4 @@ func (d *draft) explainRules(c *compile.Class, s *compile.Stage) model.Verdict {
 		return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseOthersAffinity, Key: p.Keys[g.Key].Label}
 	}
 	return model.Verdict{}
-}
-
-func taintName(t corev1.Taint) string {
-	if t.Value == "" {
-		return t.Key + ":" + string(t.Effect)
-	}
-	return t.Key + "=" + t.Value + ":" + string(t.Effect)
 }

@@ -48,3 +48,18 @@ func (s Set) Compatible(o Set, undefined func(key string) bool) (Conflict, bool)
 	}
 	return Conflict{}, true
 }
+
+// Implies reports whether every node described by s meets o. For a key that only o constrains, o must admit absence, and
+// undefined must return false: the node cannot have the label. A nil undefined counts as always false.
+func (s Set) Implies(o Set, undefined func(key string) bool) bool {
+	for _, want := range o.reqs {
+		have, ok := s.Get(want.key)
+		switch {
+		case !ok && (!want.absent || undefined != nil && undefined(want.key)):
+			return false
+		case ok && (have.absent && !want.absent || !have.Empty() && !have.Intersect(want).Equal(have)):
+			return false
+		}
+	}
+	return true
+}

@@ -184,7 +184,7 @@ func (a *Assignment) enter(c *compile.Class, s *compile.Stage, ch *Choice, n int
 	for _, m := range c.Members {
 		g := a.Problem.Groups[m]
 		if g.Key == compile.HostKey {
-			counts.AddTotal(m, n)
+			counts.Of(m).Total += n // a new node has no domain yet
 		} else if !g.Lacks(ch.Domain) {
 			counts.Add(m, ch.Domain(g.Key), n, isSureToCount(g, c, s))
 		}

@@ -19,9 +19,8 @@ func markReachable(a *Assignment) {
 			continue
 		}
 		for _, d := range a.Problem.Keys[g.Key].Reach {
-			if !a.Placed.Counts.Of(i).Eligible[d] {
-				a.Placed.Counts.SetEligible(i, d, reaches(a, g, d, launching))
-			}
+			eligible := a.Placed.Counts.Of(i).Eligible
+			eligible[d] = eligible[d] || reaches(a, g, d, launching)
 		}
 	}
 }
@@ -47,10 +46,7 @@ func reaches(a *Assignment, g *compile.Group, d int, launching map[launchKey]boo
 		terms = g.Filter.Terms.Terms
 	}
 	for _, pool := range p.Catalog.Pools {
-		if !g.Filter.Tolerates(pool) || !slices.ContainsFunc(terms, func(t require.Set) bool {
-			s := pool.OffersFor(t.And(in))
-			return s != nil && !s.Empty()
-		}) {
+		if !g.Filter.Tolerates(pool) || !slices.ContainsFunc(terms, func(t require.Set) bool { return pool.OffersFor(t.And(in)) != nil }) {
 			continue
 		}
 		k := launchKey{pool.Index, in.String()}

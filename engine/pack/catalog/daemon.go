@@ -62,18 +62,10 @@ func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels ap
 // They do not include matchFields, which select nodes by name. byName says that there are matchFields. Without terms, no
 // node matches.
 func DaemonTerms(spec *corev1.PodSpec) (terms []require.Set, byName bool) {
-	selector := require.FromLabels(spec.NodeSelector)
-	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
-		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return []require.Set{selector}, false
-	}
-	for _, t := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		if len(t.MatchFields)+len(t.MatchExpressions) == 0 {
-			continue // by the API, an empty term matches no node
-		}
+	terms = selectorTerms(spec, func(t *corev1.NodeSelectorTerm) bool {
 		byName = byName || len(t.MatchFields) > 0
-		terms = append(terms, selector.And(require.FromSelector(t.MatchExpressions)))
-	}
+		return len(t.MatchFields)+len(t.MatchExpressions) > 0 // by the API, an empty term matches no node
+	})
 	return terms, byName
 }
 
@@ -139,20 +131,25 @@ func OverheadOf(daemons []DaemonPod, reqs require.Set, known func(string) bool) 
 	return o
 }
 
-// PresencesOn returns the DaemonSets whose pods may run on a node with labels that meet reqs. known is as in
-// OverheadOf.
-func PresencesOn(daemons []DaemonPod, reqs require.Set, known func(string) bool) []Presence {
-	var out []Presence
+// PresencesOn returns the DaemonSets whose pods may run on a node with labels that meet one of the sets in nodes. A Presence
+// is certain if it is certain for each of the sets. known is as in OverheadOf. The result is never nil.
+func PresencesOn(daemons []DaemonPod, nodes []require.Set, known func(string) bool) []Presence {
+	out := []Presence{}
 	for i := range daemons {
-		if may, certain := daemons[i].meets(reqs, known); may {
-			out = append(out, Presence{Index: daemons[i].Index, Certain: certain})
+		x, runs := Presence{Index: daemons[i].Index, Certain: true}, false
+		for _, reqs := range nodes {
+			may, certain := daemons[i].meets(reqs, known)
+			runs, x.Certain = runs || may, x.Certain && certain
+		}
+		if runs {
+			out = append(out, x)
 		}
 	}
 	return out
 }
 
 // meets reports whether node selector and node affinity of the DaemonSet may match a node with labels that meet reqs.
-// certain says that they match for all possible values of the labels and have no matchFields. known is as in OverheadOf.
+// certain is Presence.Certain. known is as in OverheadOf.
 func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, certain bool) {
 	if d.anywhere {
 		return true, !d.byName
@@ -161,40 +158,10 @@ func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, certa
 	for _, t := range d.terms {
 		if _, ok := reqs.Compatible(t, known); ok {
 			may = true
-			certain = certain || !d.byName && implies(withAbsent(reqs, t, known), t)
+			certain = certain || !d.byName && reqs.Implies(t, known)
 		}
 	}
 	return may, certain
-}
-
-// withAbsent returns reqs, with DoesNotExist added for each label of term that a node with labels reqs cannot have.
-// known is as in OverheadOf.
-func withAbsent(reqs, term require.Set, known func(string) bool) require.Set {
-	for want := range term.All() {
-		if _, ok := reqs.Get(want.Key()); !ok && (known == nil || !known(want.Key())) {
-			reqs = reqs.With(require.New(want.Key(), require.DoesNotExist))
-		}
-	}
-	return reqs
-}
-
-// MergePresences returns the DaemonSets that are in a or in b, for a node of which it is open whether a or b applies. A
-// DaemonSet is certain only if it is certain in both lists.
-func MergePresences(a, b []Presence) []Presence {
-	at := func(list []Presence, daemon int) int {
-		return slices.IndexFunc(list, func(x Presence) bool { return x.Index == daemon })
-	}
-	out := slices.Clone(a)
-	for i, x := range out {
-		j := at(b, x.Index)
-		out[i].Certain = x.Certain && j >= 0 && b[j].Certain
-	}
-	for _, x := range b {
-		if at(out, x.Index) < 0 {
-			out = append(out, Presence{Index: x.Index})
-		}
-	}
-	return out
 }
 
 // Owns reports whether the DaemonSet owns the pod, by namespace and name of the owner.

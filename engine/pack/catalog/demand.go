@@ -120,9 +120,10 @@ func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 // BothMeet returns the NodeTerms of the nodes that meet both arguments. It returns nil if no node can. It adds a
 // combination of two terms only while it has less than MaxAlternatives terms, so it may omit some of these nodes.
 func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
+	anyLabel := func(string) bool { return true }
 	var terms []require.Set
 	for _, x := range a.Terms {
-		if slices.ContainsFunc(b.Terms, func(y require.Set) bool { return implies(x, y) }) {
+		if slices.ContainsFunc(b.Terms, func(y require.Set) bool { return x.Implies(y, anyLabel) }) {
 			terms = append(terms, x)
 			continue
 		}
@@ -156,32 +157,12 @@ func (in *Interner) Rotations(a *NodeTerms) []*NodeTerms {
 	return a.rotations
 }
 
-// implies reports whether each node with labels that meet x also meets y.
-func implies(x, y require.Set) bool {
-	for want := range y.All() {
-		have, ok := x.Get(want.Key())
-		if !ok || have.MayBeAbsent() && !want.MayBeAbsent() || !have.Empty() && !have.Intersect(want).Equal(have) {
-			return false
-		}
-	}
-	return true
-}
-
 // RequiredTerms returns the alternative label requirements of a pod's node selector and required node affinity. If there
 // is a node affinity none of whose terms a new node can meet, the verdict is not OK.
 func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
-	selector := require.FromLabels(spec.NodeSelector)
-	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
-		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return []require.Set{selector}, model.Verdict{}
-	}
-	var terms []require.Set
-	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		if len(term.MatchFields) > 0 || len(term.MatchExpressions) == 0 {
-			continue // matchFields name a node, so no new node meets them; by the API, an empty term matches no node
-		}
-		terms = append(terms, selector.And(require.FromSelector(term.MatchExpressions)))
-	}
+	terms := selectorTerms(spec, func(t *corev1.NodeSelectorTerm) bool {
+		return len(t.MatchFields) == 0 && len(t.MatchExpressions) > 0 // matchFields name a node, so no new node meets them
+	})
 	if len(terms) == 0 {
 		return nil, model.Verdict{Rule: model.RuleInvalid, Subject: "required node affinity has no term with matchExpressions",
 			Hint: "add a term with matchExpressions to spec.affinity.nodeAffinity of the pod"}
@@ -189,13 +170,27 @@ func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
 	return terms, model.Verdict{}
 }
 
+// selectorTerms returns the alternative label requirements of a pod's node selector and required node affinity, of which it
+// uses only the terms for which the function uses returns true. It ignores matchFields.
+func selectorTerms(spec *corev1.PodSpec, uses func(*corev1.NodeSelectorTerm) bool) (terms []require.Set) {
+	selector := require.FromLabels(spec.NodeSelector)
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
+		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return []require.Set{selector}
+	}
+	for _, t := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		if uses(&t) {
+			terms = append(terms, selector.And(require.FromSelector(t.MatchExpressions)))
+		}
+	}
+	return terms
+}
+
 // Refuse returns the first taint that is not tolerated, and whether there is one.
 func (t *Tolerations) Refuse(taints []corev1.Taint) (corev1.Taint, bool) {
 	for _, taint := range taints {
-		if taint.Effect == corev1.TaintEffectPreferNoSchedule && t.ToleratesSoft {
-			continue
-		}
-		if !slices.ContainsFunc(t.List, func(o corev1.Toleration) bool { return tolerates(o, taint) }) {
+		soft := taint.Effect == corev1.TaintEffectPreferNoSchedule && t.ToleratesSoft
+		if !soft && !model.Tolerates(t.List, taint) {
 			return taint, true
 		}
 	}
@@ -207,26 +202,6 @@ func (t *Tolerations) Refuse(taints []corev1.Taint) (corev1.Taint, bool) {
 
 // RefuseHard reports whether a taint with effect NoSchedule or NoExecute is not tolerated.
 func (t *Tolerations) RefuseHard(taints []corev1.Taint) bool {
-	soft := func(x corev1.Taint) bool { return x.Effect == corev1.TaintEffectPreferNoSchedule }
-	if slices.ContainsFunc(taints, soft) {
-		taints = slices.DeleteFunc(slices.Clone(taints), soft)
-	}
-	_, refused := t.Refuse(taints)
-	return refused
-}
-
-func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect {
-		return false
-	}
-	if t.Key != "" && t.Key != taint.Key {
-		return false
-	}
-	switch t.Operator {
-	case corev1.TolerationOpExists:
-		return true
-	case "", corev1.TolerationOpEqual:
-		return t.Key != "" && t.Value == taint.Value
-	}
-	return t.Key != "" && model.ToleratesNumber(t, taint)
+	_, refused := model.Untolerated(t.List, taints)
+	return refused || t.also != nil && t.also.RefuseHard(taints)
 }

@@ -92,7 +92,7 @@ func (c *Catalog) fitTerm(p *Pool, n *Needs, term int, extra string) (PoolFit, b
 		s = p.OffersFor(n.Terms.Terms[term].And(n.Extra))
 		c.byTerm[k] = s
 	}
-	if s == nil || s.Empty() {
+	if s == nil {
 		return PoolFit{}, false
 	}
 	types := s.Types.And(c.holding(p, n.Demand))

@@ -72,9 +72,6 @@ func (l *Limits) Clone() *Limits {
 	return c
 }
 
-// Limited reports whether p has limits.
-func (l *Limits) Limited(p *Pool) bool { return l.pools[p.Index] != nil }
-
 // Left returns what the limits of p still allow, nil if p has no limits. It is not a copy: changing it changes l.
 func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
 
@@ -125,19 +122,6 @@ func (l *Limits) Take(t *Type, charge model.Resources, n int64) {
 	}
 }
 
-// Allowed returns the types for which limits and reservations allow one more node. If p has no limits, it returns all types
-// and does not check reservations. A node that may become any of several types is charged the maximum of each resource. If
-// the limits allow each type alone, they allow that maximum.
-func (l *Limits) Allowed(p *Pool, types []*Type) []*Type {
-	if len(l.pools[p.Index]) == 0 {
-		return types
-	}
-	return slices.DeleteFunc(slices.Clone(types), func(t *Type) bool {
-		n, _ := l.Allow(t)
-		return n == 0
-	})
-}
-
 // AllowAny reports whether the limits and reservations allow one more node of some of the types of p.
 func (l *Limits) AllowAny(p *Pool, types typeset.Set) (found bool) {
 	types.Each(func(i int) {
@@ -182,7 +166,15 @@ func (c *Catalog) meetsMinValues(l *Limits, p *Pool, s *OfferSet, d *Demand, r *
 	if c.settings.RelaxMinValues || !s.MinValues {
 		return "", true
 	}
-	return s.Diverse(l.Allowed(p, p.Options(s, d.Amount, r).Types))
+	options := p.Options(s, d.Amount, r).Types
+	if l.Left(p) != nil {
+		// If the limits allow each type alone, they allow the maximum of each resource, which the node is charged.
+		options = slices.DeleteFunc(slices.Clone(options), func(t *Type) bool {
+			n, _ := l.Allow(t)
+			return n == 0
+		})
+	}
+	return s.Diverse(options)
 }
 
 // Diverse reports whether the options have enough distinct values of each label to meet minValues. If not, missing is

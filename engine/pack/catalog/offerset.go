@@ -36,10 +36,6 @@ type offerSets struct {
 	made   int                  // the number of intersections computed so far
 }
 
-func newOfferSets() offerSets {
-	return offerSets{byText: map[string]*OfferSet{}}
-}
-
 // Empty reports whether no type has an offering in the set.
 func (s *OfferSet) Empty() bool { return !s.Types.Any() }
 
@@ -88,12 +84,14 @@ func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
 	return nil
 }
 
-// OffersFor returns the OfferSet for pods that require the term. If only instance types or offerings exclude the term, the
-// set is Empty. OffersFor returns nil if the pool's requirements exclude the required labels.
+// OffersFor returns the OfferSet for pods that require the term, nil if it has no offerings.
 func (p *Pool) OffersFor(term require.Set) *OfferSet {
 	term = term.Normalize(p.settings.Labels.Aliases)
 	if _, ok := p.Requirements.Compatible(term, p.settings.Known); !ok {
 		return nil
 	}
-	return p.offersUnder(p.Requirements.And(term))
+	if s := p.offersUnder(p.Requirements.And(term)); !s.Empty() {
+		return s
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/binpack"
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -24,7 +25,6 @@ type Pool struct {
 	settings Settings
 	watched  []DaemonPod // the DaemonSets that Watch selected and whose pods tolerate the pool's taints
 	sets     offerSets
-	volumes  *Volumes
 	bins     *binpack.Catalog                  // result of Bins
 	options  map[*binpack.TypeOptions]*Options // results of Options, by the result of package binpack
 }
@@ -71,7 +71,10 @@ func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog 
 			c.Unusable = append(c.Unusable, model.PoolVerdict{Pool: mp.Name, Verdict: no})
 			continue
 		}
-		p := &Pool{Pool: mp, Index: len(c.Pools), settings: o, sets: newOfferSets(), volumes: v, options: map[*binpack.TypeOptions]*Options{}}
+		p := &Pool{
+			Pool: mp, Index: len(c.Pools), settings: o,
+			sets: offerSets{byText: map[string]*OfferSet{}}, options: map[*binpack.TypeOptions]*Options{},
+		}
 		p.compileTypes(s, d, reservations)
 		c.Pools = append(c.Pools, p)
 	}
@@ -113,7 +116,8 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations reser
 			if byLabels {
 				overhead = OverheadOf(daemons, part.labels(), p.settings.Known)
 			}
-			part.setRoom(overhead, d)
+			part.Daemons, part.Room = overhead, d.Vector(t.Allocatable)
+			vector.Subtract(part.Room, d.Vector(overhead.Requests), 1)
 			p.Types = append(p.Types, part)
 		}
 	}
@@ -162,18 +166,11 @@ func (p *Pool) daemonsOn(s *OfferSet, i int) []Presence {
 // never nil.
 func (p *Pool) PresencesWithin(reqs require.Set, i int) []Presence {
 	t := p.Types[i]
-	out := []Presence{}
-	first := true
+	var nodes []require.Set
 	for _, o := range t.Buyable {
-		if _, ok := reqs.Intersects(o.Requirements); !ok {
-			continue
-		}
-		on := PresencesOn(p.watched, t.Allowed.And(reqs).And(o.Requirements), p.settings.Known)
-		if first {
-			out, first = append(out, on...), false
-		} else {
-			out = MergePresences(out, on)
+		if _, ok := reqs.Intersects(o.Requirements); ok {
+			nodes = append(nodes, t.Allowed.And(reqs).And(o.Requirements))
 		}
 	}
-	return out
+	return PresencesOn(p.watched, nodes, p.settings.Known)
 }

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
@@ -59,13 +58,6 @@ func (r reservations) get(id string, commitment bool, left int64) *Reservation {
 		r[key] = &Reservation{ID: id, Commitment: commitment, Index: len(r), Left: int(left)}
 	}
 	return r[key]
-}
-
-// setRoom sets Daemons and Room of the type. daemons is what DaemonSet pods use on a node.
-func (t *Type) setRoom(daemons Overhead, d *Dimensions) {
-	t.Daemons = daemons
-	t.Room = d.Vector(t.Allocatable)
-	vector.Subtract(t.Room, d.Vector(daemons.Requests), 1)
 }
 
 // labels returns label requirements that every node of the type meets, whichever of its offerings is launched.
@@ -192,32 +184,13 @@ func (t *Type) ZonesWithin(reqs require.Set) (zones []string) {
 // buyable returns the launchable offerings of t that reqs allow, cheapest first. The result may share memory with
 // t.Offerings.
 func buyable(t *model.InstanceType, reqs require.Set) []model.Offering {
-	fit := func(o *model.Offering) bool {
-		if !o.Launchable() {
-			return false
-		}
+	excluded := func(o model.Offering) bool {
 		_, ok := reqs.Intersects(o.Requirements)
-		return ok
-	}
-	n := 0
-	for i := range t.Offerings {
-		if fit(&t.Offerings[i]) {
-			n++
-		}
+		return !ok || !o.Launchable()
 	}
 	out := t.Offerings
-	if n < len(out) {
-		out = make([]model.Offering, 0, n)
-		for i := range t.Offerings {
-			if fit(&t.Offerings[i]) {
-				out = append(out, t.Offerings[i])
-			}
-		}
-	}
-	if !slices.IsSortedFunc(out, model.Offering.Compare) {
-		if n == len(t.Offerings) {
-			out = slices.Clone(out)
-		}
+	if slices.ContainsFunc(out, excluded) || !slices.IsSortedFunc(out, model.Offering.Compare) {
+		out = slices.DeleteFunc(slices.Clone(out), excluded)
 		slices.SortStableFunc(out, model.Offering.Compare)
 	}
 	return out
@@ -233,18 +206,6 @@ func (t *Type) CheapestWithin(reqs require.Set) (model.Offering, bool) {
 	return model.Offering{}, false
 }
 
-// price returns the price of the cheapest offering of Buyable that reqs allow, +Inf if there is none or Allowed conflicts
-// with reqs.
-func (t *Type) price(reqs require.Set) float64 {
-	if _, ok := t.Allowed.Intersects(reqs); !ok {
-		return math.Inf(1)
-	}
-	if o, ok := t.CheapestWithin(reqs); ok {
-		return o.Price
-	}
-	return math.Inf(1)
-}
-
 // unitShare is the price of a unit of a commitment for the packer, as a share of what it saves. It makes the packer use
 // units where they save most.
 const unitShare = 1e-7
@@ -254,11 +215,17 @@ const unitShare = 1e-7
 // cheapest covered offering, even if reqs exclude that one. To it is added unitShare of the most that one instance saves:
 // Draw times PerUnit.
 func (t *Type) packedPrice(reqs require.Set) float64 {
-	v := t.price(reqs)
-	if r := t.Reservation; r != nil && r.Commitment && !math.IsInf(v, 1) {
+	if _, ok := t.Allowed.Intersects(reqs); !ok {
+		return math.Inf(1)
+	}
+	cheapest, ok := t.CheapestWithin(reqs)
+	switch r := t.Reservation; {
+	case !ok:
+		return math.Inf(1)
+	case r != nil && r.Commitment:
 		return t.Buyable[0].CoveredPrice + unitShare*float64(t.Draw)*r.PerUnit
 	}
-	return v
+	return cheapest.Price
 }
 
 // Values returns the values of a label that nodes of the type may have. If offerings define the label, it returns their

@@ -136,7 +136,9 @@ func classify(c *compiler) {
 			class.Refused = class.impossible
 		}
 	}
-	setClassPods(c, seen.numbers)
+	for i, id := range seen.numbers {
+		c.Classes[id].Pods = append(c.Classes[id].Pods, pods[i])
+	}
 	sortClasses(c)
 }
 
@@ -179,64 +181,26 @@ func numberOf(numbers map[string]int, text string) int {
 	return id
 }
 
-// setClassPods sets Class.Pods. classes[i] is the index of the class of pod i.
-func setClassPods(c *compiler, classes []int) {
-	ends := make([]int, len(c.Classes))
-	for _, id := range classes {
-		ends[id]++
-	}
-	at := 0
-	for id, n := range ends {
-		ends[id] = at
-		at += n
-	}
-	list := make([]*model.Pod, len(c.pods))
-	for i, id := range classes {
-		list[ends[id]] = c.pods[i]
-		ends[id]++
-	}
-	at = 0
-	for id, class := range c.Classes {
-		class.Pods = list[at:ends[id]:ends[id]]
-		at = ends[id]
-	}
-}
-
 // sortClasses puts the classes in placement order, see classify.
 func sortClasses(c *compiler) {
-	type entry struct {
-		*Class
-		placementRank int
-		cpu, memory   int64
-	}
-	entries := make([]entry, len(c.Classes))
-	for i, class := range c.Classes {
-		entries[i] = entry{Class: class, placementRank: class.placementRank()}
-		for r, v := range class.Demand.Amount {
-			switch c.Dimensions.Names[r] {
-			case corev1.ResourceCPU:
-				entries[i].cpu = v
-			case corev1.ResourceMemory:
-				entries[i].memory = v
-			}
+	amount := func(class *Class, name corev1.ResourceName) int64 {
+		if i := slices.Index(c.Dimensions.Names, name); i >= 0 {
+			return class.Demand.Amount[i]
 		}
+		return 0
 	}
-	slices.SortFunc(entries, func(a, b entry) int {
-		switch {
-		case a.Priority != b.Priority:
-			return cmp.Compare(b.Priority, a.Priority)
-		case a.placementRank != b.placementRank:
-			return a.placementRank - b.placementRank
-		case a.cpu != b.cpu:
-			return cmp.Compare(b.cpu, a.cpu)
-		case a.memory != b.memory:
-			return cmp.Compare(b.memory, a.memory)
-		}
-		return cmp.Or(strings.Compare(a.text, b.text), strings.Compare(a.Pods[0].Key, b.Pods[0].Key))
+	slices.SortFunc(c.Classes, func(a, b *Class) int {
+		return cmp.Or(
+			cmp.Compare(b.Priority, a.Priority),
+			cmp.Compare(a.placementRank(), b.placementRank()),
+			cmp.Compare(amount(b, corev1.ResourceCPU), amount(a, corev1.ResourceCPU)),
+			cmp.Compare(amount(b, corev1.ResourceMemory), amount(a, corev1.ResourceMemory)),
+			strings.Compare(a.text, b.text),
+			strings.Compare(a.Pods[0].Key, b.Pods[0].Key),
+		)
 	})
-	for i := range entries {
-		c.Classes[i] = entries[i].Class
-		c.Classes[i].Index = i
+	for i, class := range c.Classes {
+		class.Index = i
 	}
 }
 

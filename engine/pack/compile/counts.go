@@ -167,7 +167,7 @@ func (c *Counts) Clone() *Counts {
 	return out
 }
 
-// Of returns the counts of a group. Callers must not change them.
+// Of returns the counts of a group.
 func (c *Counts) Of(group int) *GroupCount { return &c.groups[group] }
 
 // markNode marks the domain of n as eligible for the group if the group counts pods on n. If the domain is Unsettled, it
@@ -210,10 +210,6 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 		return ok
 	})
 }
-
-// AnyDisplaced reports whether the snapshot has displaced pods: pods that need another place because their node is being
-// deleted.
-func (p *Problem) AnyDisplaced() bool { return len(p.terms.displaced) > 0 }
 
 // Allows returns how many more pods with rule r may be placed in domain d of its group, math.MaxInt32 if r sets no
 // limit. On nodes without the label (Outside) only anti-affinity allows pods. If d is Unsettled, no rule does. mayBeFirst
@@ -322,12 +318,6 @@ func (c *Counts) Add(group, d, n int, certain bool) {
 	}
 }
 
-// AddTotal adds n pods on new nodes to Total of a group over the hostname. New nodes have no domain yet.
-func (c *Counts) AddTotal(group, n int) { c.groups[group].Total += n }
-
-// AddPossible counts n pods that may be in domain d: in Present, but not in Certain and Total.
-func (c *Counts) AddPossible(group, d, n int) { c.groups[group].Present[d] += int32(n) }
-
 // Reserve records that a pod with rule r was placed in domain d. If r is required anti-affinity, Reserve lowers Limit of d,
 // so that no other pod of the rule's group can be placed in d. Otherwise, or if d is Outside or Unsettled, it changes
 // nothing.
@@ -338,6 +328,3 @@ func (c *Counts) Reserve(r *Rule, d int) {
 	counts := &c.groups[r.Group]
 	counts.Limit[d] = min(counts.Limit[d], counts.Present[d]) // Present may include the pod itself
 }
-
-// SetEligible sets GroupCount.Eligible of domain d.
-func (c *Counts) SetEligible(group, d int, eligible bool) { c.groups[group].Eligible[d] = eligible }

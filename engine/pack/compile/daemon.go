@@ -125,16 +125,20 @@ func isCertain(c *compiler, d *Daemon, terms []int) bool {
 }
 
 // expectedDaemons returns those of daemons that are in Problem.Daemons, have no pod on node n yet, and may get one. The pods
-// of daemons tolerate the taints of the node. reqs are the label requirements that the node meets.
-func expectedDaemons(c *compiler, daemons []catalog.DaemonPod, reqs require.Set, n *model.Node) []catalog.Presence {
-	known := c.Settings.Known
-	if n.Registered {
-		known = nil // a registered node has all its labels
-	}
-	return slices.DeleteFunc(catalog.PresencesOn(daemons, reqs, known), func(x catalog.Presence) bool {
+// of daemons tolerate the taints of the node. The node's labels meet one of the sets in nodes.
+func expectedDaemons(c *compiler, daemons []catalog.DaemonPod, nodes []require.Set, n *model.Node) []catalog.Presence {
+	return slices.DeleteFunc(catalog.PresencesOn(daemons, nodes, knownLabels(c, n)), func(x catalog.Presence) bool {
 		d := c.Daemons[x.Index]
 		return d == nil || slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return catalog.Owns(d.Daemon, pod) })
 	})
+}
+
+// knownLabels returns a function that reports whether the node may get a label that it does not have yet, nil if it gets none.
+func knownLabels(c *compiler, n *model.Node) func(string) bool {
+	if n.Registered {
+		return nil // a registered node has all its labels
+	}
+	return c.Settings.Known
 }
 
 // watchDaemons sets Daemon.OnNewNodes of the DaemonSets in Problem.Daemons, and selects them by Catalog.Watch. It considers

@@ -45,12 +45,6 @@ func (k *Key) domain(value string) int {
 	return n
 }
 
-// Domain returns the number of the domain with this label value, and false if there is none.
-func (k *Key) Domain(value string) (int, bool) {
-	n, ok := k.number[value]
-	return n, ok
-}
-
 // keyOf returns the index in Keys of a topology key. It adds the key if it is new. A deprecated label has the key of its
 // current name.
 func (c *compiler) keyOf(label string) int {

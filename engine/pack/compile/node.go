@@ -131,15 +131,10 @@ func compileInFlight(c *compiler, n *Node) bool {
 		return false
 	}
 	daemons := c.daemonsOn.on(c, n.Node)
+	var labels []require.Set
 	for i, t := range types {
 		reqs := t.Requirements.And(n.MayHave)
-		if len(c.Daemons) > 0 {
-			expected := expectedDaemons(c, daemons, reqs, n.Node)
-			if i > 0 {
-				expected = catalog.MergePresences(n.Expected, expected)
-			}
-			n.Expected = expected
-		}
+		labels = append(labels, reqs)
 		overhead := catalog.OverheadOf(daemons, reqs, c.Settings.Known)
 		room := c.Dimensions.Vector(t.Allocatable.Minus(overhead.Requests))
 		c.Volumes.Attachable(t, overhead.WithVolumes, room)
@@ -155,6 +150,9 @@ func compileInFlight(c *compiler, n *Node) bool {
 		for d := range room {
 			n.Room[d] = min(n.Room[d], room[d])
 		}
+	}
+	if len(c.Daemons) > 0 {
+		n.Expected = expectedDaemons(c, daemons, labels, n.Node)
 	}
 	used := c.Dimensions.Vector(n.Used)
 	for d := range used {
@@ -176,12 +174,8 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	if n.Deleting {
 		return
 	}
-	known := c.Settings.Known
-	if n.Registered {
-		known = nil // a registered node has all its labels
-	}
 	if len(c.Daemons) > 0 {
-		n.Expected = expectedDaemons(c, c.daemonsOn.on(c, n.Node), require.FromLabels(n.Labels), n.Node)
+		n.Expected = expectedDaemons(c, c.daemonsOn.on(c, n.Node), []require.Set{require.FromLabels(n.Labels)}, n.Node)
 	}
 	if lacks(c, n.Node, least) || c.Snapshot.Closed(n.Node) {
 		return
@@ -190,7 +184,7 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	if catalog.NeedsLabels(daemons) {
 		n.MayHave = require.FromLabels(n.Labels)
 	}
-	overhead := catalog.OverheadOf(daemons, n.MayHave, known)
+	overhead := catalog.OverheadOf(daemons, n.MayHave, knownLabels(c, n.Node))
 	n.Ports = overhead.Ports
 	n.Room = make([]int64, c.Dimensions.Len())
 	ignoreAttachments(c, n)
@@ -282,7 +276,8 @@ func unionOfLabels(types []*model.InstanceType, wanted require.Set) require.Set 
 	return wanted
 }
 
-// Meets reports whether the node's labels meet one of the terms of a.
+// Meets reports whether the node's labels meet one of the terms of a. A node in flight must meet it with all values that
+// its labels may get.
 func (p *Problem) Meets(n *Node, a *catalog.NodeTerms) bool {
 	if n.labels.Len() == 0 {
 		if n.labels = n.MayHave; n.labels.Len() == 0 {
@@ -293,34 +288,12 @@ func (p *Problem) Meets(n *Node, a *catalog.NodeTerms) bool {
 		if n.InFlight || !n.Registered {
 			term = term.Normalize(p.Settings.Labels.Aliases) // the node will get deprecated labels as well
 		}
-		return meets(n.labels, term, n.InFlight)
+		if n.InFlight {
+			return n.labels.Implies(term, nil)
+		}
+		_, ok := n.labels.Compatible(term, nil)
+		return ok
 	})
-}
-
-// meets reports whether a node meets the term. The parameter has gives the labels of the node. For a node in flight it gives
-// the values that each label may get, and all of these values must meet the term.
-func meets(has, term require.Set, inFlight bool) bool {
-	if _, ok := has.Compatible(term, nil); !ok {
-		return false
-	}
-	if !inFlight {
-		return true
-	}
-	for want := range term.All() {
-		have, ok := has.Get(want.Key())
-		if !ok {
-			continue // Compatible was true, so the absence of the label meets the term
-		}
-		if have.Operator() != corev1.NodeSelectorOpIn {
-			return false
-		}
-		for v := range have.Each() {
-			if !want.Has(v) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // A daemonCache holds the results of DaemonsTolerating by an encoding of the arguments, because most nodes have the same

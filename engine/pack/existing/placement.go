@@ -3,6 +3,7 @@ package existing
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -113,29 +114,20 @@ func (a *Placement) KeepNominated() {
 func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 	last := c.Last()
 	canMove := isMovable(c)
-	pods := a.Waiting[c.Index]
-	var rest []*model.Pod
-	for i, pod := range pods {
+	a.Waiting[c.Index] = slices.DeleteFunc(slices.Clone(a.Waiting[c.Index]), func(pod *model.Pod) bool {
 		node, nominated := byName[a.problem.Snapshot.PromiseOf(pod)]
-		if !nominated || a.Fits(c, last, node, pods[i:i+1]) == 0 {
-			if rest != nil {
-				rest = append(rest, pod)
-			}
-			continue
+		one := []*model.Pod{pod}
+		if !nominated || a.Fits(c, last, node, one) == 0 {
+			return false
 		}
-		if rest == nil { // the first pod that is placed: the pods before it stay in Waiting
-			rest = append(make([]*model.Pod, 0, len(pods)), pods[:i]...)
-		}
-		a.put(c, last, node, pods[i:i+1])
+		a.put(c, last, node, one)
 		a.Nominated[c.Index] = append(a.Nominated[c.Index], pod)
 		if canMove {
 			a.nodes[node].movable = append(a.nodes[node].movable, movable{c, pod})
 		}
 		a.Order = append(a.Order, Step{Pod: pod, Free: c.Free})
-	}
-	if rest != nil {
-		a.Waiting[c.Index] = rest
-	}
+		return true
+	})
 }
 
 // FirstFit places pods of the class on the first nodes on which they fit in stage s. If the stage has rules over labels that
@@ -279,7 +271,7 @@ func (a *Placement) count(group int, node *compile.Node, n int) {
 		a.Counts.Add(group, d, n, true)
 		if d == compile.Unsettled && g.Kind == topology.Spread {
 			for _, d := range a.problem.DomainsOf(node, g.Key) {
-				a.Counts.AddPossible(group, d, n)
+				a.Counts.Of(group).Present[d] += int32(n)
 			}
 		}
 	}
@@ -290,11 +282,10 @@ func (a *Placement) Placements() []model.Placement {
 	var out []model.Placement
 	for i, n := range a.problem.Nodes {
 		if pods := a.nodes[i].pods; len(pods) > 0 {
-			sorted := slices.Clone(pods)
-			slices.SortFunc(sorted, comparePods)
+			sorted := slices.SortedFunc(slices.Values(pods), func(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) })
 			out = append(out, model.Placement{Node: n.Node, Pods: sorted})
 		}
 	}
-	slices.SortStableFunc(out, comparePlacements)
+	slices.SortStableFunc(out, func(a, b model.Placement) int { return strings.Compare(a.Node.Name, b.Node.Name) })
 	return out
 }
