@@ -124,9 +124,8 @@ func (w *world) decide(r *Result) error {
 	r.Decision, r.Commands = m.Stop().CPU, len(d.Commands)
 	runtime.GC()
 	m = ours.Start()
-	options.Unchanged = true
 	for minute := range repeats {
-		d = disrupt.Decide(s.At(s.Now.Add(time.Duration(minute+1)*time.Minute)), options, d.Cursor)
+		d = disrupt.Decide(s.At(s.Now.Add(time.Duration(minute+1)*time.Minute)), options, d.Cursor.Unchanged())
 		if d.Stats.WhatIfs > 0 {
 			return fmt.Errorf("the pass over an unchanged cluster packs %d times", d.Stats.WhatIfs)
 		}

@@ -17,6 +17,7 @@ import (
 func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 	st := problem.Compile(s, o)
 	d := Decision{Cursor: from, Expected: st.Expected}
+	d.Cursor.Consolidation.Verdicts = from.Consolidation.Known
 	waits := false
 	for _, proposed := range []bool{false, true} {
 		if due := st.Due(status.ReasonUnhealthy, proposed); o.LegacyRepair {
@@ -47,6 +48,7 @@ func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 	}
 	d.Proposed = st.Commands[len(d.Commands):]
 	d.Blocked, d.Budgets, d.Stats = st.Blocked(), st.Budgets, st.Stats
+	d.Cursor.Consolidation.Known = nil
 	if !waits {
 		d.Cursor.Consolidation.WaitingSince = time.Time{}
 	}

@@ -19,9 +19,18 @@ type Cursor struct {
 	Consolidation consolidate.Cursor
 }
 
-// Same reports whether both lead to the same next decision. Findings only save work.
+// Unchanged returns the cursor for a decision about the same cluster and the same offers of the cloud as the decision that returned c.
+// Only time has passed. The decision then repeats verdicts of consolidation for five minutes (see consolidate.Verdicts).
+func (c Cursor) Unchanged() Cursor {
+	c.Consolidation.Known = c.Consolidation.Verdicts
+	return c
+}
+
+// Same reports whether both lead to the same next decision. Verdicts only save work.
 func (c Cursor) Same(other Cursor) bool {
-	c.Consolidation.Findings, other.Consolidation.Findings = nil, nil
+	for _, x := range []*Cursor{&c, &other} {
+		x.Consolidation.Verdicts, x.Consolidation.Known = nil, nil
+	}
 	return c == other
 }
 

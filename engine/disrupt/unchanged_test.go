@@ -47,8 +47,7 @@ func TestSearchIsNotRepeatedWithoutAChange(t *testing.T) {
 	if first.Stats.WhatIfs == 0 || len(first.Commands) > 0 {
 		t.Fatalf("%d what-ifs and %v, want a search without result", first.Stats.WhatIfs, first.Commands)
 	}
-	o.Unchanged = true
-	soon := disrupt.Decide(s.At(s.Now.Add(time.Minute)), o, first.Cursor)
+	soon := disrupt.Decide(s.At(s.Now.Add(time.Minute)), o, first.Cursor.Unchanged())
 	if soon.Stats.WhatIfs > 0 {
 		t.Errorf("the search is repeated after a minute, with %d what-ifs", soon.Stats.WhatIfs)
 	}
@@ -58,10 +57,9 @@ func TestSearchIsNotRepeatedWithoutAChange(t *testing.T) {
 	if !soon.Cursor.Same(first.Cursor) {
 		t.Error("the cursor changes")
 	}
-	if d := disrupt.Decide(s.At(s.Now.Add(5*time.Minute)), o, soon.Cursor); d.Stats.WhatIfs != first.Stats.WhatIfs {
+	if d := disrupt.Decide(s.At(s.Now.Add(5*time.Minute)), o, soon.Cursor.Unchanged()); d.Stats.WhatIfs != first.Stats.WhatIfs {
 		t.Errorf("%d what-ifs after five minutes, want %d", d.Stats.WhatIfs, first.Stats.WhatIfs)
 	}
-	o.Unchanged = false
 	if d := disrupt.Decide(s.At(s.Now.Add(time.Minute)), o, first.Cursor); d.Stats.WhatIfs != first.Stats.WhatIfs {
 		t.Errorf("%d what-ifs after a change, want %d", d.Stats.WhatIfs, first.Stats.WhatIfs)
 	}
@@ -73,7 +71,6 @@ func TestSearchContinuesWithoutAChange(t *testing.T) {
 	o := options()
 	o.MaxWhatIfs = 5
 	d := disrupt.Decide(s, o, disrupt.Cursor{})
-	o.Unchanged = true
 	left := func() (n int) {
 		for _, b := range d.Blocked {
 			if b.Verdict.Cause == model.CauseNextPass {
@@ -84,7 +81,7 @@ func TestSearchContinuesWithoutAChange(t *testing.T) {
 	}
 	for left() > 0 {
 		before := left()
-		d = disrupt.Decide(s.At(s.Now.Add(time.Second)), o, d.Cursor)
+		d = disrupt.Decide(s.At(s.Now.Add(time.Second)), o, d.Cursor.Unchanged())
 		if left() >= before {
 			t.Fatalf("%d candidates are left after a pass, %d before", left(), before)
 		}
@@ -100,8 +97,23 @@ func TestSearchIsRepeatedWhenABudgetOpens(t *testing.T) {
 	if closed.Stats.WhatIfs > 0 {
 		t.Fatalf("%d what-ifs while the budget is closed", closed.Stats.WhatIfs)
 	}
-	o.Unchanged = true
-	if d := disrupt.Decide(s.At(day.Add(14*time.Hour)), o, closed.Cursor); d.Stats.WhatIfs == 0 {
+	if d := disrupt.Decide(s.At(day.Add(14*time.Hour)), o, closed.Cursor.Unchanged()); d.Stats.WhatIfs == 0 {
 		t.Error("no search after the budget opened")
+	}
+}
+
+// Verdicts of a search do not outlive a decision about another cluster, even if that decision does not search.
+func TestVerdictsEndWithAChange(t *testing.T) {
+	s := fullNodes(t, 12)
+	o := options()
+	first := disrupt.Decide(s, o, disrupt.Cursor{})
+	o.Paused = true
+	paused := disrupt.Decide(s, o, first.Cursor)
+	if paused.Stats.WhatIfs > 0 {
+		t.Fatalf("%d what-ifs while disruption is paused", paused.Stats.WhatIfs)
+	}
+	o.Paused = false
+	if d := disrupt.Decide(s, o, paused.Cursor.Unchanged()); d.Stats.WhatIfs != first.Stats.WhatIfs {
+		t.Errorf("%d what-ifs after the pause, want %d", d.Stats.WhatIfs, first.Stats.WhatIfs)
 	}
 }

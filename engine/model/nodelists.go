@@ -67,8 +67,8 @@ func (l nodeLists) changed(next *Snapshot, identities map[string]bool) nodeLists
 	return to
 }
 
-// lists returns the lists of the Snapshot.
-func (s *Snapshot) lists() nodeLists {
+// listsOf returns the lists of the Snapshot.
+func listsOf(s *Snapshot) nodeLists {
 	if s.derived.lists == nil {
 		return nodeLists{}
 	}
@@ -76,13 +76,13 @@ func (s *Snapshot) lists() nodeLists {
 }
 
 // Nodes returns all nodes, existing and being launched, in the order of their identities.
-func (s *Snapshot) Nodes() []*Node { return slices.Clone(s.lists().all) }
+func (s *Snapshot) Nodes() []*Node { return slices.Clone(listsOf(s).all) }
 
 // NodesInOrder iterates over Nodes without copying the list.
-func (s *Snapshot) NodesInOrder() iter.Seq[*Node] { return slices.Values(s.lists().all) }
+func (s *Snapshot) NodesInOrder() iter.Seq[*Node] { return slices.Values(listsOf(s).all) }
 
-// Repelling returns the nodes with pods in Node.Repelling, in the order of their identities.
-func (s *Snapshot) Repelling() []*Node { return slices.Clone(s.lists().repelling) }
+// Repelling returns the nodes of s with pods in Node.Repelling, in the order of their identities.
+func Repelling(s *Snapshot) []*Node { return slices.Clone(listsOf(s).repelling) }
 
-// SoftlyTainted reports whether some node has a PreferNoSchedule taint.
-func (s *Snapshot) SoftlyTainted() bool { return len(s.lists().softlyTainted) > 0 }
+// SoftlyTainted reports whether some node of s has a PreferNoSchedule taint.
+func SoftlyTainted(s *Snapshot) bool { return len(listsOf(s).softlyTainted) > 0 }

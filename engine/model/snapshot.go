@@ -80,7 +80,7 @@ func (s *Snapshot) Pending() []*Pod { return s.derived.pending.Values() }
 // annotation do-not-disrupt protects at s.Now are omitted: they are not evicted yet, so a node for them would be empty.
 func (s *Snapshot) Displaced() []*Pod {
 	var pods []*Pod
-	for _, n := range s.lists().deleting {
+	for _, n := range listsOf(s).deleting {
 		for _, p := range n.Reschedulable() {
 			if protected, _, _ := DoNotDisrupt(p.Object, s.Now); !protected {
 				pods = append(pods, p)

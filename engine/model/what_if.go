@@ -27,7 +27,7 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 	}
 	next := e.finish()
 	if len(e.stale) > 0 {
-		next.derived.lists = sync.OnceValue(func() nodeLists { return s.lists().changed(next, e.stale) })
+		next.derived.lists = sync.OnceValue(func() nodeLists { return listsOf(s).changed(next, e.stale) })
 	}
 	return next
 }

@@ -24,8 +24,9 @@ type Cursor struct {
 	// WaitingSince is when consolidation began to wait for nodes to become consolidatable, zero if it does not wait.
 	// NextWait is the earliest start of another wait.
 	WaitingSince, NextWait time.Time
-	// Findings are the verdicts of the last searches, if these found nothing to do.
-	Findings *Findings
+	// Verdicts are the verdicts of the last searches, if these found nothing to do. Known are the verdicts that count in the
+	// next decision: the same if the cluster has not changed, otherwise nil.
+	Verdicts, Known *Verdicts
 }
 
 // A strategy is a way to choose sets of candidates.
@@ -81,7 +82,7 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		}
 		return st, cursor, waits
 	}
-	known := cursor.Findings.of(st, candidates)
+	known := cursor.Known.of(st, candidates)
 	candidates = slices.DeleteFunc(candidates, func(c *problem.Candidate) bool {
 		v, ok := known.verdict(c)
 		st.Block(c, v)
@@ -98,11 +99,19 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		best = searched(st, candidates, cursor)
 	}
 	next = best.cursor
-	next.Findings = nil
+	next.Verdicts = nil
 	if len(best.st.Commands) == len(st.Commands) {
-		next.Findings = cursor.Findings.with(st, candidates, best.verdicts)
+		next.Verdicts = cursor.earlier(st, known).with(st, candidates, best.verdicts)
 	}
 	return best.st, next, false
+}
+
+// earlier returns the verdicts that the next ones extend: known, or those of the same decision, which calls Run twice.
+func (c Cursor) earlier(st *problem.State, known *Verdicts) *Verdicts {
+	if known == nil && c.Verdicts != nil && c.Verdicts.began.Equal(st.Problem.Snapshot.Now) {
+		return c.Verdicts
+	}
+	return known
 }
 
 // searched returns the finished search with the highest gain of those that plain describes.
@@ -113,7 +122,7 @@ func searched(st *problem.State, candidates []*problem.Candidate, cursor Cursor)
 	if best.underfilled {
 		others = append(others, extending)
 	}
-	if !way.joint && best.removes()*manyRemoved >= len(candidates) {
+	if !way.joint && removedBy(best)*manyRemoved >= len(candidates) {
 		others = append(others, wide)
 	}
 	for _, way := range others {

@@ -49,8 +49,8 @@ func newSearch(from *problem.State, candidates []*problem.Candidate, way strateg
 	return s
 }
 
-// removes returns the number of candidates that commands of the search remove.
-func (s *search) removes() (n int) {
+// removedBy returns the number of candidates that commands of the search remove.
+func removedBy(s *search) (n int) {
 	for _, c := range s.candidates {
 		if s.st.Taken(c) {
 			n++

@@ -38,9 +38,6 @@ type Options struct {
 	OldPrices bool
 	// Simulate treats all nodes of NodePools as managed, initialized and consolidatable, with or without a claim.
 	Simulate bool
-	// Unchanged is true if the cluster and what the cloud offers are the same as in the decision that returned the cursor. Only
-	// time has passed.
-	Unchanged bool
 	// Backoff are the nodes, by name, whose disruption was rolled back recently, with the time of the next attempt.
 	Backoff map[string]time.Time
 	// MaxNodes bounds how many nodes one decision disrupts voluntarily. 0 means no bound; a negative number allows

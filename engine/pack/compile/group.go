@@ -144,7 +144,7 @@ type repulsion struct {
 func (c *compiler) findRepulsions() {
 	seen := map[string][]int{}
 	var buf []byte
-	for _, n := range c.Snapshot.Repelling() {
+	for _, n := range model.Repelling(c.Snapshot) {
 		for _, pod := range n.Repelling {
 			if c.terms.displaced[pod.Key] {
 				continue

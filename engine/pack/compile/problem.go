@@ -105,7 +105,7 @@ func (c *compiler) demands() []*catalog.Demand {
 // softTaints reports whether some pool or node has a PreferNoSchedule taint.
 func softTaints(s *model.Snapshot) bool {
 	soft := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule }
-	return s.SoftlyTainted() || slices.ContainsFunc(s.Pools(), func(p *model.Pool) bool { return slices.ContainsFunc(p.Taints, soft) })
+	return model.SoftlyTainted(s) || slices.ContainsFunc(s.Pools(), func(p *model.Pool) bool { return slices.ContainsFunc(p.Taints, soft) })
 }
 
 // Aside starts work in another goroutine. The caller must call wait before it reads results of work. If work panics,

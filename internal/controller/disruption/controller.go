@@ -148,13 +148,16 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	c.noteHealth(ctx, s)
 	again, err := c.finish(ctx, s)
 	options := c.options(start)
-	options.Unchanged = unchanged
 	if c.ShiftedZones != nil {
 		options.ShiftedZones = c.ShiftedZones(ctx)
 	}
 	began := c.Clock.Now()
 	_, end := c.Tracer.Span(ctx, tracing.Decide, "nodes", len(s.Nodes()))
-	d := disrupt.Decide(s, options, c.cursor)
+	cursor := c.cursor
+	if unchanged {
+		cursor = cursor.Unchanged()
+	}
+	d := disrupt.Decide(s, options, cursor)
 	end(nil)
 	quiet := err == nil && again == poll && d.Cursor.Same(c.cursor) && len(d.Commands)+len(d.Launches)+len(d.Surplus) == 0
 	c.cursor = d.Cursor

@@ -13,9 +13,9 @@ import (
 // time.
 const repeatAfter = 5 * time.Minute
 
-// Findings are the verdicts of searches that found nothing to do. They count only while the cluster does not change
-// (problem.Options.Unchanged). They are immutable. Nil is empty.
-type Findings struct {
+// Verdicts are the verdicts of searches that found nothing to do. They count only while the cluster does not change. They are
+// immutable. Nil is empty.
+type Verdicts struct {
 	began    time.Time
 	verdicts map[string]model.Verdict // by node name
 	// budgets is the number of nodes that each NodePool of the candidates allowed to disrupt, and most is Options.MaxNodes.
@@ -23,10 +23,10 @@ type Findings struct {
 	most    int
 }
 
-// of returns the findings for a search in st, or nil if they no longer count.
-func (f *Findings) of(st *problem.State, candidates []*problem.Candidate) *Findings {
+// of returns the verdicts for a search in st, or nil if they no longer count.
+func (f *Verdicts) of(st *problem.State, candidates []*problem.Candidate) *Verdicts {
 	p := st.Problem
-	if f == nil || !p.Options.Unchanged || p.Snapshot.Now.Sub(f.began) >= repeatAfter || f.most != p.Options.MaxNodes {
+	if f == nil || p.Snapshot.Now.Sub(f.began) >= repeatAfter || f.most != p.Options.MaxNodes {
 		return nil
 	}
 	for pool, n := range budgetsOf(st, candidates) {
@@ -38,7 +38,7 @@ func (f *Findings) of(st *problem.State, candidates []*problem.Candidate) *Findi
 }
 
 // verdict returns the verdict of the candidate. ok is false if it was not evaluated.
-func (f *Findings) verdict(c *problem.Candidate) (v model.Verdict, ok bool) {
+func (f *Verdicts) verdict(c *problem.Candidate) (v model.Verdict, ok bool) {
 	if f == nil {
 		return v, false
 	}
@@ -46,12 +46,11 @@ func (f *Findings) verdict(c *problem.Candidate) (v model.Verdict, ok bool) {
 	return v, ok
 }
 
-// with returns the findings with further verdicts, by node name, for candidates of st. Findings that no longer count are left out,
-// unless they are from the same decision.
-func (f *Findings) with(st *problem.State, candidates []*problem.Candidate, verdicts map[string]model.Verdict) *Findings {
+// with returns the verdicts with further verdicts, by node name, for candidates of st.
+func (f *Verdicts) with(st *problem.State, candidates []*problem.Candidate, verdicts map[string]model.Verdict) *Verdicts {
 	now := st.Problem.Snapshot.Now
-	next := &Findings{began: now, most: st.Problem.Options.MaxNodes, verdicts: verdicts, budgets: budgetsOf(st, candidates)}
-	if f != nil && (f.began.Equal(now) || f.of(st, candidates) != nil) {
+	next := &Verdicts{began: now, most: st.Problem.Options.MaxNodes, verdicts: verdicts, budgets: budgetsOf(st, candidates)}
+	if f != nil {
 		next.began = f.began
 		next.verdicts, next.budgets = maps.Clone(f.verdicts), maps.Clone(f.budgets)
 		maps.Copy(next.verdicts, verdicts)
