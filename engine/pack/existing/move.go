@@ -86,10 +86,13 @@ func (a *Placement) clearRoom(c *compile.Class, s *compile.Stage, i int) bool {
 		tried[m.class] = true
 		freed := slices.Clone(a.nodes[i].room)
 		vector.Subtract(freed, m.class.Demand.Amount, -1)
+		if !vector.Fits(c.Demand.Amount, freed) {
+			continue
+		}
 		to := slices.IndexFunc(a.problem.Nodes, func(n *compile.Node) bool {
 			return n.Index != i && a.Fits(m.class, m.class.Last(), n.Index, []*model.Pod{m.pod}) > 0
 		})
-		if to < 0 || !vector.Fits(c.Demand.Amount, freed) {
+		if to < 0 {
 			continue
 		}
 		a.move(m, i, to)
