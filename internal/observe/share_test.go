@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -19,13 +20,13 @@ import (
 func replica(set string, number int) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("%s-%d", set, number), Namespace: fmt.Sprint("shop"), UID: types.UID(fmt.Sprintf("%s-%d", set, number)),
-			Labels:          map[string]string{"app": fmt.Sprint(set), "tier": fmt.Sprint("front")},
+			Name: fmt.Sprintf("%s-%d", set, number), Namespace: strings.Clone("shop"), UID: types.UID(fmt.Sprintf("%s-%d", set, number)),
+			Labels:          map[string]string{"app": strings.Clone(set), "tier": strings.Clone("front")},
 			Annotations:     map[string]string{"number": fmt.Sprint(number)},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: set, UID: types.UID(set), Controller: new(true)}},
 		},
 		Spec: corev1.PodSpec{
-			NodeName:    fmt.Sprint("node-a"),
+			NodeName:    strings.Clone("node-a"),
 			Containers:  []corev1.Container{{Name: "web", Resources: corev1.ResourceRequirements{Requests: amounts("2")}}},
 			Tolerations: []corev1.Toleration{{Key: "team", Operator: corev1.TolerationOpExists}},
 		},
@@ -74,8 +75,8 @@ func TestPodsOfOneOwnerShare(t *testing.T) {
 func TestNodesShareTexts(t *testing.T) {
 	s := observe.NewSharer()
 	node := func(name string) *corev1.Node {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"zone": fmt.Sprint("zone-a"), "host": name}}}
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Message: fmt.Sprint("kubelet is ready")}}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"zone": strings.Clone("zone-a"), "host": name}}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Message: strings.Clone("kubelet is ready")}}
 		return n
 	}
 	a, b := transform(t, s, node("a")), transform(t, s, node("b"))
