@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -184,9 +185,17 @@ func (d *demandRules) noteEnds(before, after client.Object) {
 
 func cpuOf(containers []corev1.Container) (sum int64) {
 	for i := range containers {
-		sum += containers[i].Resources.Requests.Cpu().MilliValue()
+		sum = plus(sum, containers[i].Resources.Requests.Cpu().MilliValue())
 	}
 	return sum
+}
+
+// plus returns the sum of two numbers that are not negative, at most the largest int64. Some pods request that much.
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // written checks, when a claim is created, that there are pods for all nodes that are on their way.
@@ -216,7 +225,7 @@ func (d *demandRules) written(before, after client.Object) {
 	}
 	for _, w := range d.waits {
 		if !w.until.Before(oldest.Add(-pace)) {
-			wanted += w.cpu
+			wanted = plus(wanted, w.cpu)
 		}
 	}
 	if claimed > wanted {
