@@ -75,7 +75,7 @@ func newPlatform(w *World, scheme *runtime.Scheme) (*platform, error) {
 	})
 }
 
-// ignored reports whether no actor needs to see an object. A Lease is written every two seconds. The object is nil if it was deleted.
+// ignored reports whether no actor needs to see an object, which is nil if it was deleted. A Lease is written every two seconds.
 func ignored(o client.Object) bool {
 	switch o.(type) {
 	case *corev1.Event, *coordinationv1.Lease:
