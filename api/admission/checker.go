@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -34,6 +35,8 @@ type kind struct {
 	structural *structuralschema.Structural
 	schema     validation.SchemaValidator
 	rules      *cel.Validator
+	// status is the schema of the status alone, nil if the kind has no status, or if a rule of the object as a whole may read it.
+	status *kind
 }
 
 // New compiles the schemas of all kinds of Karpenter. Each schema takes a few
@@ -72,11 +75,17 @@ func compile(props *apiextensionsv1.JSONSchemaProps) (*kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make validator: %w", err)
 	}
-	return &kind{
+	k := &kind{
 		structural: structural,
 		schema:     validator,
 		rules:      cel.NewValidator(structural, true, celconfig.PerCallLimit),
-	}, nil
+	}
+	if status, ok := props.Properties["status"]; ok && len(props.XValidations) == 0 {
+		if k.status, err = compile(&status); err != nil {
+			return nil, fmt.Errorf("compile status: %w", err)
+		}
+	}
+	return k, nil
 }
 
 // Knows reports whether objects of this kind and version can be checked.
@@ -106,9 +115,40 @@ func (c *Checker) Update(ctx context.Context, object, old *unstructured.Unstruct
 }
 
 // UpdateStored checks an object that replaces stored, as Update does. Stored must be the spec and status that Create, Update or
-// UpdateStored returned, and any metadata.
+// UpdateStored returned, and any metadata. If the spec is equal, it is not checked again, and the result shares that of stored.
 func (c *Checker) UpdateStored(ctx context.Context, object, stored *unstructured.Unstructured) (*unstructured.Unstructured, field.ErrorList) {
-	return c.check(ctx, object, stored)
+	k := c.kinds[object.GroupVersionKind()]
+	if k == nil || k.status == nil || !reflect.DeepEqual(object.Object["spec"], stored.Object["spec"]) {
+		return c.check(ctx, object, stored)
+	}
+	status, ok := object.Object["status"].(map[string]any)
+	before, had := stored.Object["status"].(map[string]any)
+	if !ok || !had {
+		return c.check(ctx, object, stored)
+	}
+	if out, ok := k.checkStatus(ctx, object, status, before); ok {
+		out.Object["spec"] = stored.Object["spec"]
+		return out, nil
+	}
+	return c.check(ctx, object, stored) // for its errors
+}
+
+// checkStatus checks the metadata and the status of an object, which had another status before. It returns the object without its
+// spec as the server would store it, and whether there are no errors.
+func (k *kind) checkStatus(
+	ctx context.Context, object *unstructured.Unstructured, status, before map[string]any,
+) (*unstructured.Unstructured, bool) {
+	out, errs := k.decode(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": object.Object["apiVersion"], "kind": object.Object["kind"], "metadata": object.Object["metadata"], "status": status,
+	}})
+	decoded, isMap := out.Object["status"].(map[string]any)
+	if !isMap || len(errs) > 0 || len(notText(out.Object)) > 0 ||
+		len(validation.ValidateCustomResourceUpdate(nil, decoded, before, k.status.schema)) > 0 ||
+		len(listtype.ValidateListSetsAndMaps(nil, k.status.structural, decoded)) > 0 {
+		return nil, false
+	}
+	found, _ := k.status.rules.Validate(ctx, nil, k.status.structural, decoded, before, celconfig.RuntimeCELCostBudget)
+	return out, len(found) == 0
 }
 
 // check checks an object that replaces old, which is decoded already. Old is nil for a new object.

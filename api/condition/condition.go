@@ -41,9 +41,19 @@ type Object interface {
 // Get returns the condition of type t, or nil if the object has none. The
 // result is a copy.
 func Get(o Object, t string) *metav1.Condition {
-	for _, c := range o.GetConditions() {
-		if c.Type == t {
-			return &c
+	if c := find(o, t); c != nil {
+		found := *c
+		return &found
+	}
+	return nil
+}
+
+// find returns the condition of type t in the object's own list, or nil if the object has none.
+func find(o Object, t string) *metav1.Condition {
+	list := o.GetConditions()
+	for i := range list {
+		if list[i].Type == t {
+			return &list[i]
 		}
 	}
 	return nil
@@ -53,7 +63,7 @@ func Get(o Object, t string) *metav1.Condition {
 // not look at the observed generation.
 func IsTrue(o Object, types ...string) bool {
 	for _, t := range types {
-		if c := Get(o, t); c == nil || c.Status != metav1.ConditionTrue {
+		if c := find(o, t); c == nil || c.Status != metav1.ConditionTrue {
 			return false
 		}
 	}
@@ -65,7 +75,7 @@ func IsTrue(o Object, types ...string) bool {
 // the spec, so the generation is not compared.
 func Ready(o Object) bool {
 	types := o.StatusConditions()
-	root := Get(o, types.Root)
+	root := find(o, types.Root)
 	return root != nil && root.Status == metav1.ConditionTrue &&
 		(len(types.Dependents) == 0 || root.ObservedGeneration == o.GetGeneration())
 }
@@ -87,7 +97,7 @@ func addMissing(o Object, now time.Time) (changed bool) {
 		since = metav1.NewTime(now)
 	}
 	for _, t := range append(slices.Clone(types.Dependents), types.Root) {
-		if Get(o, t) != nil {
+		if find(o, t) != nil {
 			continue
 		}
 		changed = put(o, metav1.Condition{
@@ -148,7 +158,7 @@ func Set(o Object, c metav1.Condition, now time.Time) (changed bool) {
 // conditions of to are not changed, except for the root, which is recomputed.
 func CopyChanged(to, was, is Object) {
 	for _, c := range is.GetConditions() {
-		if old := Get(was, c.Type); old == nil || *old != c {
+		if old := find(was, c.Type); old == nil || *old != c {
 			Set(to, c, c.LastTransitionTime.Time)
 		}
 	}
@@ -174,7 +184,7 @@ func Clear(o Object, types ...string) (changed bool) {
 // transition time if the status did not change, and reports whether the list
 // changed.
 func put(o Object, c metav1.Condition) (changed bool) {
-	if old := Get(o, c.Type); old != nil {
+	if old := find(o, c.Type); old != nil {
 		if old.Status == c.Status {
 			c.LastTransitionTime = old.LastTransitionTime
 		}

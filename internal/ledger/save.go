@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/karpenter-go/karpenter/engine/cost"
@@ -143,12 +144,17 @@ func few(parts []cost.Part) []cost.Part {
 	return out
 }
 
+// compressors are gzip writers. A new one allocates more than a megabyte.
+var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
 // Encode returns the data for the ConfigMap. If they are larger than maxEncoded, the oldest buckets are omitted, but at
 // least one remains in each tier that has any.
 func (s Saved) Encode() ([]byte, error) {
+	z := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(z)
 	for {
 		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
+		z.Reset(&b)
 		if err := json.NewEncoder(z).Encode(s); err != nil {
 			return nil, fmt.Errorf("encode ledger: %w", err)
 		}

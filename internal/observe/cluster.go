@@ -20,7 +20,7 @@ import (
 
 // A Cluster has the latest known state of the Kubernetes cluster. It is safe for concurrent use.
 type Cluster struct {
-	// Live reads from the API server, for Confirm. If it is nil, Confirm does nothing. It is set before the first use.
+	// Live reads from the API server, for ReadClaims and Confirm. If it is nil, they do nothing. It is set before the first use.
 	Live client.Reader
 
 	clock clock.Clock
@@ -28,6 +28,8 @@ type Cluster struct {
 	launching atomic.Int64
 	// edits is the number of changes, see Version.
 	edits atomic.Uint64
+	// claimsRead is true after ReadClaims has read the claims.
+	claimsRead atomic.Bool
 
 	// mu guards the fields below.
 	mu sync.Mutex
@@ -280,7 +282,7 @@ func (c *Cluster) forget(o *corev1.Pod) {
 	c.backlog.gone(o)
 }
 
-// Assume applies objects that the API server returned for Karpenter's own writes. An object is ignored if the watch has
+// Assume applies objects that the API server returned for Karpenter's own writes, and claims that ReadClaims has read. An object is ignored if the watch has
 // already delivered its deletion, this version or a later one.
 func (c *Cluster) Assume(objects ...client.Object) {
 	c.mu.Lock()

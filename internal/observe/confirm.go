@@ -16,6 +16,23 @@ import (
 // API server. The watch never delivers a claim that was created and deleted while the watch was interrupted.
 const phantom = 2 * time.Minute
 
+// ReadClaims reads all claims from the API server and applies those that the watch has not delivered. It does so once: later calls
+// do nothing. Without it, a new leader whose watch is delayed would create claims again that the former leader has created.
+func (c *Cluster) ReadClaims(ctx context.Context) error {
+	if c.Live == nil || c.claimsRead.Load() {
+		return nil
+	}
+	var list apiv1.NodeClaimList
+	if err := c.Live.List(ctx, &list); err != nil {
+		return fmt.Errorf("list claims before the first decision: %w", err)
+	}
+	for i := range list.Items {
+		c.Assume(&list.Items[i])
+	}
+	c.claimsRead.Store(true)
+	return nil
+}
+
 // Confirm reads from the API server the claims that Karpenter created more than phantom ago and that the watch has not delivered.
 // It removes the claims that do not exist, and updates the others. If the API server cannot be read, it returns the error and
 // keeps all.

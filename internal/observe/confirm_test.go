@@ -60,6 +60,44 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// A new leader knows claims that its watch has not delivered. It reads them again after an error, but only once after success.
+// Later versions and deletions that the watch has delivered take precedence.
+func TestReadClaims(t *testing.T) {
+	c := New(clocktesting.NewFakeClock(start))
+	c.Set(claim("later", "2", 8))
+	c.Set(claim("gone", "3", 5))
+	c.Remove(claim("gone", "3", 5))
+	lists, fails := 0, true
+	c.Live = fake.NewClientBuilder().WithScheme(api.Scheme()).
+		WithObjects(claim("unseen", "1", 7), claim("later", "2", 7), claim("gone", "3", 5)).
+		WithInterceptorFuncs(interceptor.Funcs{List: func(
+			ctx context.Context, w client.WithWatch, list client.ObjectList, opts ...client.ListOption,
+		) error {
+			if lists++; fails {
+				return errors.New("no answer")
+			}
+			return w.List(ctx, list, opts...)
+		}}).Build()
+	if err := c.ReadClaims(t.Context()); err == nil {
+		t.Error("no error from an API server without an answer")
+	}
+	if got, want := names(c.Snapshot()), "later@8 "; got != want {
+		t.Errorf("claims are %q, want %q", got, want)
+	}
+	fails = false
+	for range 2 {
+		if err := c.ReadClaims(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := names(c.Snapshot()), "later@8 unseen@7 "; got != want {
+		t.Errorf("claims are %q, want %q", got, want)
+	}
+	if lists != 2 {
+		t.Errorf("the API server was asked %d times, want 2", lists)
+	}
+}
+
 // Assume does not restore a deleted node.
 func TestAssumeNode(t *testing.T) {
 	c := New(clocktesting.NewFakeClock(start))

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -110,8 +111,7 @@ func (d *demandRules) idle(c *apiv1.NodeClaim) bool {
 // empty reports whether a node has no pods but those of DaemonSets.
 func (d *demandRules) empty(node string) bool {
 	return !slices.ContainsFunc(kubeapi.List[*corev1.Pod](d.world.platform.server), func(p *corev1.Pod) bool {
-		owner := metav1.GetControllerOf(p)
-		return p.Spec.NodeName == node && (owner == nil || owner.Kind != "DaemonSet")
+		return p.Spec.NodeName == node && !ofDaemonSet(p)
 	})
 }
 
@@ -157,8 +157,7 @@ func (d *demandRules) noteWaits() {
 
 // noteWait notes a pod that is not bound, or whose node is leaving. A DaemonSet's pod needs no other node.
 func (d *demandRules) noteWait(p *corev1.Pod) {
-	owner := metav1.GetControllerOf(p)
-	if p.Spec.NodeName == "" || owner == nil || owner.Kind != "DaemonSet" {
+	if p.Spec.NodeName == "" || !ofDaemonSet(p) {
 		d.waits[p.UID] = wait{until: time.Now(), cpu: cpuOf(p.Spec.Containers)}
 	}
 }
@@ -184,9 +183,17 @@ func (d *demandRules) noteEnds(before, after client.Object) {
 
 func cpuOf(containers []corev1.Container) (sum int64) {
 	for i := range containers {
-		sum += containers[i].Resources.Requests.Cpu().MilliValue()
+		sum = plus(sum, containers[i].Resources.Requests.Cpu().MilliValue())
 	}
 	return sum
+}
+
+// plus returns the sum of two numbers that are not negative, at most the largest int64. Some pods request that much.
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // written checks, when a claim is created, that there are pods for all nodes that are on their way.
@@ -208,21 +215,48 @@ func (d *demandRules) written(before, after client.Object) {
 		if o.CreationTimestamp.Time.Before(oldest) {
 			oldest = o.CreationTimestamp.Time
 		}
-		on[o.Name] = o.Spec.Resources.Requests.Cpu().MilliValue()
+		on[o.Name] = d.purpose(o)
 	}
 	var claimed, wanted int64
 	for _, cpu := range on {
-		claimed += cpu - d.daemons()
+		claimed += cpu
 	}
 	for _, w := range d.waits {
 		if !w.until.Before(oldest.Add(-pace)) {
-			wanted += w.cpu
+			wanted = plus(wanted, w.cpu)
 		}
 	}
 	if claimed > wanted {
 		d.violate(ruleDemand, "%d claims without a node are for pods with %dm of cpu, claim %s the newest, and pods with %dm have waited since the oldest of them: %s",
 			len(on), claimed, c.Name, wanted, fmt.Sprint(slices.Sorted(maps.Keys(on))))
 	}
+}
+
+// purpose returns how much cpu the pods request that the node of a claim is for, in millicores. Without pods on the node, these are
+// the pods that the node was planned for. Once kube-scheduler has bound pods to it, these are the pods on the node: pods that
+// tolerate all taints are bound to nodes that have not registered, also if the nodes were planned for other pods, and these may not
+// fit any more.
+func (d *demandRules) purpose(c *apiv1.NodeClaim) int64 {
+	var bound int64
+	for _, n := range kubeapi.List[*corev1.Node](d.world.platform.server) {
+		if c.Status.ProviderID == "" || n.Spec.ProviderID != c.Status.ProviderID {
+			continue
+		}
+		for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
+			if p.Spec.NodeName == n.Name && !ofDaemonSet(p) {
+				bound = plus(bound, cpuOf(p.Spec.Containers))
+			}
+		}
+		if !d.empty(n.Name) {
+			return bound
+		}
+	}
+	return c.Spec.Resources.Requests.Cpu().MilliValue() - d.daemons()
+}
+
+func ofDaemonSet(p *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(p)
+	return owner != nil && owner.Kind == "DaemonSet"
 }
 
 // daemons returns how much all DaemonSets request on one node at most, in millicores.

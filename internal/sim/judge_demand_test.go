@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +62,64 @@ func TestDemandBetweenLooks(t *testing.T) {
 	}
 }
 
+// A pod is bound to a node before the node registers, although the node was planned for another pod. Then the other pod needs a node
+// of its own. A third node is for no pod.
+func TestDemandAfterEarlyBinding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := newWorld(&Scenario{Seed: 1, Files: []File{{"cluster.yaml", class + "---\n" + poolOfTest}}}, Options{
+			Scheduler: func(*kubeapi.Server, uint64) (Actor, error) { return idler{}, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cpu := range []string{"100m", "1"} {
+			if err := w.platform.client.Create(t.Context(), podFor(cpu)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.processes.writer = "karpenter-0"
+		launched := claimFor(cpuRequests("1100m"))
+		if err := w.platform.client.Create(t.Context(), launched); err != nil {
+			t.Fatal(err)
+		}
+		launched.Status.ProviderID = "aws:///a/i-1"
+		if err := w.platform.client.Status().Update(t.Context(), launched); err != nil {
+			t.Fatal(err)
+		}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Spec: corev1.NodeSpec{ProviderID: "aws:///a/i-1"}}
+		if err := w.platform.client.Create(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
+		target := corev1.ObjectReference{Kind: "Node", Name: "node"}
+		if err := w.platform.client.SubResource("binding").Create(t.Context(), podFor("100m"), &corev1.Binding{Target: target}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Second) // virtual time
+		for want := range 2 {
+			if err := w.platform.client.Create(t.Context(), claimFor(cpuRequests("1"))); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(w.judge.violations); got != want {
+				t.Fatalf("%d violations after claim %d, want %d: %v", got, want+2, want, w.judge.violations)
+			}
+		}
+	})
+}
+
+func cpuRequests(cpu string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+}
+
+// podFor returns a pod that is named after its cpu requests.
+func podFor(cpu string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-" + cpu},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Name: "web", Image: "web", Resources: corev1.ResourceRequirements{Requests: cpuRequests(cpu)}},
+		}},
+	}
+}
+
 // addNode adds a node with its claim.
 func addNode(t *testing.T, w *World, name string, requests corev1.ResourceList) {
 	t.Helper()
@@ -105,3 +164,18 @@ type idler struct{}
 
 func (idler) Name() string                      { return "idler" }
 func (idler) Step(time.Time) (time.Time, error) { return time.Time{}, nil }
+
+func TestRequestsBeyondInt64(t *testing.T) {
+	cpu := func(text string) corev1.Container {
+		return corev1.Container{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse(text)}}}
+	}
+	if got := cpuOf([]corev1.Container{cpu("9223372036854775807m"), cpu("1")}); got != math.MaxInt64 {
+		t.Errorf("got %dm, want the largest number", got)
+	}
+	if got := plus(math.MaxInt64, math.MaxInt64); got != math.MaxInt64 {
+		t.Errorf("the sum is %d", got)
+	}
+	if got := cpuOf([]corev1.Container{cpu("500m"), cpu("1")}); got != 1500 {
+		t.Errorf("got %dm, want 1500m", got)
+	}
+}

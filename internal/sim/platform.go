@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -61,8 +62,8 @@ func newPlatform(w *World, scheme *runtime.Scheme) (*platform, error) {
 		Scheme: scheme, Now: time.Now, Seed: w.scenario.Seed, Admission: checker, Kinds: append(kubeapi.BuiltIn(), ownKinds()...),
 	})
 	p.server.OnWrite(func(before, after client.Object) {
-		if _, event := after.(*corev1.Event); !event {
-			p.changed()
+		if !ignored(after) {
+			p.written()
 		}
 		w.judge.written(before, after)
 	})
@@ -72,6 +73,15 @@ func newPlatform(w *World, scheme *runtime.Scheme) (*platform, error) {
 	return p, p.client.Create(context.Background(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}, Spec: corev1.ServiceSpec{ClusterIP: "10.100.0.10"},
 	})
+}
+
+// ignored reports whether no actor needs to see an object, which is nil if it was deleted. A Lease is written every two seconds.
+func ignored(o client.Object) bool {
+	switch o.(type) {
+	case *corev1.Event, *coordinationv1.Lease:
+		return true
+	}
+	return false
 }
 
 // ownKinds are the kinds of our CRDs.
@@ -111,9 +121,32 @@ func (p *platform) add(a Actor) { p.actors = append(p.actors, &actorState{Actor:
 
 // changed schedules a Step of every actor within the time reaction.
 func (p *platform) changed() {
+	p.called()
+	p.written()
+}
+
+// written schedules a Step of the actors that read objects, after one was written.
+func (p *platform) written() {
 	for _, a := range p.actors {
-		if a.due.IsZero() || a.due.After(time.Now().Add(reaction)) {
-			p.schedule(a, time.Now().Add(p.driver.Dice(a.Name()).Between(5*time.Millisecond, reaction)))
+		if _, boots := a.Actor.(*machines); !boots {
+			p.wake(a)
+		}
+	}
+}
+
+// wake schedules a Step of an actor within the time reaction.
+func (p *platform) wake(a *actorState) {
+	if a.due.IsZero() || a.due.After(time.Now().Add(reaction)) {
+		p.schedule(a, time.Now().Add(p.driver.Dice(a.Name()).Between(5*time.Millisecond, reaction)))
+	}
+}
+
+// called schedules a Step of the actor that boots machines, after a call that may have launched or terminated instances. It
+// reads no objects.
+func (p *platform) called() {
+	for _, a := range p.actors {
+		if _, boots := a.Actor.(*machines); boots {
+			p.wake(a)
 		}
 	}
 }
@@ -266,7 +299,10 @@ func (p *platform) killKubelet(node client.Object) error {
 func (p *platform) makeNotReady(e Event) error {
 	return p.some(e, p.nodes(), func(o client.Object) error {
 		name := o.GetName()
-		p.driver.After(e.For, func() { _ = p.cluster.Kubelets.Restore(name) }) // fails if the node was removed meanwhile
+		p.driver.After(e.For, func() {
+			_ = p.cluster.Kubelets.Restore(name) // fails if the node was removed meanwhile
+			p.changed()
+		})
 		return p.cluster.Kubelets.MakeNotReady(name)
 	})
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/discovery"
@@ -63,7 +65,7 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 	}
 	registry := prometheus.NewRegistry()
 	return operator.Run(ctx, operator.Program{
-		Settings: core, Rest: p.world.platform.server.RestConfig(kubeLink{r.link}), Log: log, Metrics: registry, Clock: r.clock,
+		Settings: core, Rest: p.world.platform.server.RestConfig(kubeLink{r.link}), Log: p.quieted(log), Metrics: registry, Clock: r.clock,
 		Manager: func(o *ctrl.Options) {
 			o.Metrics.BindAddress, o.HealthProbeBindAddress = "0", "0"
 			o.Controller = config.Controller{SkipNameValidation: new(true)}
@@ -79,6 +81,52 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 			r.state = []any{env, provider, controllers}
 		},
 	})
+}
+
+// quieted returns a logger that passes only errors to log if nobody reads the other lines.
+func (p *processes) quieted(log logr.Logger) logr.Logger {
+	if p.world.options.Log != nil {
+		return log
+	}
+	return logr.New(errorsOnly{next: log})
+}
+
+// errorsOnly is a log sink that passes errors to another logger, and drops everything else. Unlike a handler of slog with the
+// level error, it does not format the values of loggers whose lines are dropped.
+type errorsOnly struct {
+	next   logr.Logger
+	names  []string
+	values []any
+}
+
+// Init implements logr.LogSink.
+func (errorsOnly) Init(logr.RuntimeInfo) {}
+
+// Enabled implements logr.LogSink.
+func (errorsOnly) Enabled(int) bool { return false }
+
+// Info implements logr.LogSink.
+func (errorsOnly) Info(int, string, ...any) {}
+
+// Error implements logr.LogSink.
+func (s errorsOnly) Error(err error, message string, values ...any) {
+	log := s.next
+	for _, name := range s.names {
+		log = log.WithName(name)
+	}
+	log.WithValues(s.values...).Error(err, message, values...)
+}
+
+// WithValues implements logr.LogSink.
+func (s errorsOnly) WithValues(values ...any) logr.LogSink {
+	s.values = append(slices.Clip(s.values), values...)
+	return s
+}
+
+// WithName implements logr.LogSink.
+func (s errorsOnly) WithName(name string) logr.LogSink {
+	s.names = append(slices.Clip(s.names), name)
+	return s
 }
 
 // settingsOf returns the settings of the operator and of the provider for aws, as flags set them.

@@ -158,13 +158,17 @@ func (a cloudLink) Do(r *http.Request) (*http.Response, error) {
 				return
 			}
 			w.judge.called(a.name, op, body)
-			last := !strings.HasPrefix(op, "Describe") && !strings.HasPrefix(op, "Get") && a.link.countdown(op)
+			reads := strings.HasPrefix(op, "Describe") || strings.HasPrefix(op, "Get")
+			last := !reads && a.link.countdown(op)
 			// A handler may wait, as a long poll does. So it has a goroutine of its own.
 			in := r.Clone(context.WithoutCancel(r.Context()))
 			in.Body = io.NopCloser(bytes.NewReader(body))
 			go func() {
 				rec := httptest.NewRecorder()
 				w.account.emulator.ServeHTTP(rec, in)
+				if !reads {
+					w.driver.Arrive(a.name+" called", w.platform.called)
+				}
 				if last {
 					w.driver.Arrive(a.name+" crash", func() { w.processes.crashNow(a.link) })
 					return

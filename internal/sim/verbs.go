@@ -3,6 +3,7 @@ package sim
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -25,6 +26,10 @@ func (w *World) happen(e Event) error {
 	w.trace.add("event %s", e)
 	v := verbs()[e.Verb]
 	w.faults.note(e, v)
+	w.platform.changed()
+	if e.For > 0 {
+		w.driver.After(e.For+time.Millisecond, w.platform.changed) // after v.do's own end of the event
+	}
 	return v.do(w, e)
 }
 

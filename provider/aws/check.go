@@ -45,7 +45,7 @@ func (p *Provider) poolsOf(ctx context.Context, class *awsv1.EC2NodeClass) ([]re
 	var out []require.Set
 	for i := range list.Items {
 		spec := list.Items[i].Spec.Template.Spec
-		if Facts().Manages(spec.NodeClassRef) && spec.NodeClassRef.Name == class.Name {
+		if fixedFacts().Manages(spec.NodeClassRef) && spec.NodeClassRef.Name == class.Name {
 			out = append(out, require.FromSpec(spec.Requirements).Normalize(aliases))
 		}
 	}

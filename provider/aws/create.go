@@ -65,7 +65,7 @@ func (p *Provider) group(ctx context.Context, class *awsv1.EC2NodeClass) (*place
 // class returns the node class to which ref refers. It returns a NodeClassNotReadyError if ref is of another kind, or
 // if the class is missing or is being deleted.
 func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*awsv1.EC2NodeClass, error) {
-	if !Facts().Manages(ref) {
+	if !fixedFacts().Manages(ref) {
 		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("%v is not an EC2NodeClass", ref)}
 	}
 	var class awsv1.EC2NodeClass

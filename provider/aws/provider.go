@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -107,6 +108,7 @@ type Provider struct {
 	compute   *ec2.Client
 	breaker   *withhold.Breaker
 	doubted   chan event.GenericEvent // node classes to reconcile again, see doubt
+	repairs   []cloud.RepairPolicy
 	// interrupted measures interruptions.
 	interrupted *interruption.Meter
 }
@@ -156,7 +158,9 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 	compute, identity := ec2.NewFromConfig(c.AWS), iam.NewFromConfig(c.AWS)
 	region, name := c.AWS.Region, c.Settings.ClusterName
-	p := &Provider{config: c, compute: compute, doubted: make(chan event.GenericEvent, 64)}
+	p := &Provider{
+		config: c, compute: compute, doubted: make(chan event.GenericEvent, 64), repairs: repairPolicies(c.Settings.Gates.RebootForRepair),
+	}
 	p.cluster = &cluster{
 		settings: c.Settings, eks: eks.NewFromConfig(c.AWS), discovery: c.Discovery, reader: c.Reader, caData: c.CAData,
 	}
@@ -216,10 +220,13 @@ func (p *Provider) Name() string { return Name }
 
 // Facts implements cloud.Provider.
 func (p *Provider) Facts() cloud.Facts {
-	facts := Facts()
-	facts.RepairPolicies = repairPolicies(p.config.Settings.Gates.RebootForRepair)
+	facts := fixedFacts()
+	facts.RepairPolicies = p.repairs
 	return facts
 }
+
+// fixedFacts returns the result of Facts, which is computed once. It may not be changed.
+var fixedFacts = sync.OnceValue(Facts)
 
 // Facts returns the facts about AWS that do not depend on the account, with all feature gates off.
 func Facts() cloud.Facts {

@@ -50,7 +50,7 @@ func (l *Later) Register(mgr ctrl.Manager) error {
 // false for a claim that is being deleted, and after the registration, because then the node alone
 // is the instance.
 func awaits(claim *apiv1.NodeClaim) bool {
-	return claim.Annotations[dueAnnotation] != "" && claim.DeletionTimestamp.IsZero() && Facts().Manages(claim.Spec.NodeClassRef) &&
+	return claim.Annotations[dueAnnotation] != "" && claim.DeletionTimestamp.IsZero() && fixedFacts().Manages(claim.Spec.NodeClassRef) &&
 		condition.IsTrue(claim, apiv1.ConditionTypeLaunched) && !condition.IsTrue(claim, apiv1.ConditionTypeRegistered)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,7 +68,10 @@ func New(c Config) *Provider {
 func (p *Provider) Name() string { return Name }
 
 // Facts implements cloud.Provider.
-func (p *Provider) Facts() cloud.Facts { return Facts() }
+func (p *Provider) Facts() cloud.Facts { return fixedFacts() }
+
+// fixedFacts returns the result of Facts, which is computed once. It may not be changed.
+var fixedFacts = sync.OnceValue(Facts)
 
 // Facts returns the facts about the provider.
 func Facts() cloud.Facts {
@@ -92,7 +96,7 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 // class returns the node class to which ref refers. It returns a NodeClassNotReadyError if ref is
 // of another kind, or the class is missing or is being deleted.
 func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*kwokv1alpha1.KWOKNodeClass, error) {
-	if !Facts().Manages(ref) {
+	if !fixedFacts().Manages(ref) {
 		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("%v is no KWOKNodeClass", ref)}
 	}
 	var class kwokv1alpha1.KWOKNodeClass

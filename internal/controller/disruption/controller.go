@@ -134,6 +134,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if wait := c.next.Sub(start); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
+	if err := c.Cluster.ReadClaims(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	c.Cluster.ConfirmOrLog(ctx)
 	if c.rests(start) {
 		return ctrl.Result{RequeueAfter: poll}, nil

@@ -129,6 +129,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	c.looked = now
+	if err := c.Cluster.ReadClaims(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	c.Cluster.ConfirmOrLog(ctx)
 	s := c.Cluster.Snapshot()
 	waiting := s.Pending()

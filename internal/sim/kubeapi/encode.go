@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
@@ -123,11 +126,20 @@ func (t *table) blank() client.Object {
 // bodies reads objects of Kubernetes in protobuf.
 var bodies = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 
-// asJSON returns the body of a request that is encoded as protobuf as JSON.
-func asJSON(body []byte) ([]byte, error) {
+// decoded reads the body of a request that is encoded as protobuf. It returns the object and the body as it is. Instead of an
+// object of a subresource, or of one without metadata, it returns the body as JSON.
+func decoded(body []byte) (client.Object, []byte, error) {
 	o, _, err := bodies.Decode(body, nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("decode protobuf: %w", err)
+		return nil, nil, fmt.Errorf("decode protobuf: %w", err)
 	}
-	return json.Marshal(o)
+	switch o.(type) {
+	case *corev1.Binding, *policyv1.Eviction, *authorizationv1.SelfSubjectAccessReview:
+	default:
+		if object, ok := o.(client.Object); ok {
+			return object, body, nil
+		}
+	}
+	text, err := json.Marshal(o)
+	return nil, text, err
 }

@@ -106,6 +106,8 @@ type Request struct {
 	Query       url.Values
 	ContentType string
 	Body        []byte
+	// Object is the object of the body if the client sent it as protobuf. Body is JSON if Object is nil.
+	Object client.Object
 	// Protobuf is true if the client prefers answers in protobuf. Objects of custom kinds are always encoded as JSON.
 	Protobuf bool
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,6 +151,17 @@ func (t *table) entry(object client.Object, version uint64) *entry {
 	object.GetObjectKind().SetGroupVersionKind(t.kind.GroupVersionKind)
 	object.SetManagedFields(nil)
 	return &entry{object: object, version: version}
+}
+
+// object returns the object of a request, of the table's kind.
+func (t *table) object(r *Request) (client.Object, error) {
+	if r.Object == nil {
+		return t.decode(r.Body)
+	}
+	if t.server.types[reflect.TypeOf(r.Object)] != t {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object is a %T, want a %s", r.Object, t.kind.Kind))
+	}
+	return r.Object, nil
 }
 
 // decode returns a typed object of the table's kind.

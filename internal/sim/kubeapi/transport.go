@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ReadRequest turns an HTTP request into a Request. A body in protobuf becomes one in JSON.
+// ReadRequest turns an HTTP request into a Request. A body in protobuf that is not an object of the server becomes one in JSON.
 func ReadRequest(r *http.Request) (*Request, error) {
 	q := &Request{
 		Context: r.Context(), Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), ContentType: r.Header.Get("Content-Type"),
@@ -29,7 +29,7 @@ func ReadRequest(r *http.Request) (*Request, error) {
 	}
 	if q.ContentType == runtime.ContentTypeProtobuf && len(q.Body) > 0 {
 		q.ContentType = runtime.ContentTypeJSON
-		if q.Body, err = asJSON(q.Body); err != nil {
+		if q.Object, q.Body, err = decoded(q.Body); err != nil {
 			return nil, err
 		}
 	}

@@ -26,7 +26,7 @@ import (
 
 // create adds a new object. It never gets access reviews: discover answers them, and they are not stored.
 func (s *Server) create(t target, r *Request) (int, []byte, error) {
-	o, err := t.table.decode(r.Body)
+	o, err := t.table.object(r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -86,7 +86,7 @@ func (s *Server) put(t target, r *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := t.table.decode(r.Body)
+	o, err := t.table.object(r)
 	if err != nil {
 		return nil, err
 	}
@@ -182,11 +182,12 @@ func (s *Server) update(t target, r *Request, old *entry, o client.Object) (*ent
 	}
 	admitted := old.admitted // no rule of a CRD reads metadata that can change
 	if changed || admitted == nil {
+		given := o
 		var err error
 		if o, admitted, err = s.admit(r.Context, t.table, o, old); err != nil {
 			return nil, err
 		}
-		if equality.Semantic.DeepEqual(o, before) {
+		if (o != given || !changed) && equality.Semantic.DeepEqual(o, before) { // what changed was set back by a default
 			return old, nil
 		}
 	}

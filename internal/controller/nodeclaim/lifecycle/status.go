@@ -19,7 +19,7 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	if p.unlocked {
 		return act.MergeStatus(ctx, p.Client, p.stored, p.claim)
 	}
-	if equality.Semantic.DeepEqual(p.stored, p.claim) {
+	if act.Same(p.stored, p.claim) {
 		return nil
 	}
 	found := p.claim.DeepCopy()
