@@ -26,14 +26,17 @@ type fleetRules struct {
 	launches, terminations int
 	known, ended           map[string]bool
 	// carriers[token] has the UIDs of all claims that ever had the launch token, also of deleted claims. A launch token makes
-	// the launch for a claim idempotent. living has the UIDs of the claims that exist.
+	// the launch for a claim idempotent. living has the UIDs of the claims that exist. lost has the claims with a
+	// token that a fault removed without regard to their finalizers: the id of the instance that each left, empty if that is not known.
 	carriers map[string]map[types.UID]bool
 	living   map[types.UID]bool
+	lost     map[types.UID]string
 }
 
 func newFleetRules(j *judge) fleetRules {
 	return fleetRules{
-		judge: j, known: map[string]bool{}, ended: map[string]bool{}, carriers: map[string]map[types.UID]bool{}, living: map[types.UID]bool{},
+		judge: j, known: map[string]bool{}, ended: map[string]bool{}, carriers: map[string]map[types.UID]bool{},
+		living: map[types.UID]bool{}, lost: map[types.UID]string{},
 	}
 }
 
@@ -74,31 +77,53 @@ func (f *fleetRules) written(before, after client.Object) {
 	}
 }
 
-// gone checks that the instance of a claim ended before the claim was removed.
+// gone checks that the instance of a claim ended before the claim was removed. It also counts the instances of the launch, because
+// the status of a claim may lack its instance: each claim that exists may have one. So may each lost claim, whose removal no
+// finalizer delayed. Garbage collection ends the instance of a lost claim, which ruleOrphan checks.
 func (f *fleetRules) gone(c *apiv1.NodeClaim) {
 	delete(f.living, c.UID)
-	if f.writer() == "" {
-		return // a user or a fault removed it
+	r, launched := launch.RecordOf(c)
+	if f.writer() == "" { // a user or a fault removed it
+		if launched {
+			f.lost[c.UID] = f.left(c, r.Token)
+		}
+		return
 	}
 	for id, i := range f.world.account.instances() {
 		if alive(i) && id == idOf(c) {
 			f.violate(ruleFinalizers, "claim %s is gone, and its instance %s is %s", c.Name, id, i.State)
 		}
 	}
-	r, ok := launch.RecordOf(c)
-	if !ok {
+	if !launched {
 		return
 	}
 	group := f.groupOf(r.Token)
-	ids, living := f.aliveOf(group), 0
+	ids, living, lost := f.aliveOf(group), 0, 0
 	for uid := range f.claimsOf(group) {
-		if f.living[uid] {
+		id, isLost := f.lost[uid]
+		switch {
+		case f.living[uid]:
 			living++
+		case isLost && (id == "" || slices.Contains(ids, id)):
+			lost++
 		}
 	}
-	if len(ids) > living {
-		f.violate(ruleFinalizers, "claim %s is gone, and the instances %v that were launched for it and %d others run", c.Name, ids, living)
+	if len(ids) > living+lost {
+		f.violate(ruleFinalizers, "claim %s is gone, and the instances %v that were launched for it, %d others and %d lost ones run",
+			c.Name, ids, living, lost)
 	}
+}
+
+// left returns the id of the instance that a lost claim leaves without a claim. It is empty if the status of the claim, or that of
+// another claim of the same launch, lacks the instance. In the second case that claim may get the instance of the lost one.
+func (f *fleetRules) left(c *apiv1.NodeClaim, token string) string {
+	claims := f.claimsOf(f.groupOf(token))
+	for _, other := range kubeapi.List[*apiv1.NodeClaim](f.world.platform.server) {
+		if claims[other.UID] && idOf(other) == "" {
+			return ""
+		}
+	}
+	return idOf(c)
 }
 
 // groupOf returns all tokens that are connected by claims that carried several of them.

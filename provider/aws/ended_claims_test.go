@@ -1,10 +1,12 @@
 package aws_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -220,4 +222,52 @@ func TestUnassignedInstancesAreFoundAgain(t *testing.T) {
 		t.Errorf("%d instances, errors %v; want the 2 that are there", distinct(got), errs)
 	}
 	w.wantAlive(t, 2)
+}
+
+// hookedReader calls a function after the next list of claims, once it is armed.
+type hookedReader struct {
+	client.Reader
+	armed atomic.Bool
+	after func()
+}
+
+func (r *hookedReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	err := r.Reader.List(ctx, list, options...)
+	if _, ok := list.(*apiv1.NodeClaimList); ok && r.armed.CompareAndSwap(true, false) {
+		r.after()
+	}
+	return err
+}
+
+// Two claims of one fleet call are deleted. Their instances are known only by the token of the call. The instances for the second
+// claim are listed late: meanwhile, the first claim has terminated its instance and is gone. The second claim is not released while
+// its instance runs.
+func TestClaimsOfOneCallEndWhileInstancesAreListed(t *testing.T) {
+	w := newWorld(t)
+	names := w.storeClaims(t, 2)
+	w.crash(t, names, control.Hang{After: true}, len(names))
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(w.load(t, a).UID, w.load(t, b).UID) })
+	first, second := w.load(t, names[0]), w.load(t, names[1])
+	var p *aws.Provider
+	endFirst := func() {
+		if err := p.Delete(t.Context(), first); err != nil {
+			t.Errorf("delete the first claim: %v", err)
+		}
+		if err := p.Delete(t.Context(), first); !errors.Is(err, cloud.ErrNotFound) {
+			t.Errorf("delete the first claim again: %v", err)
+		}
+		w.order(t, w.kube.Delete(t.Context(), first))
+	}
+	w.order(t, w.control.SetLag(t.Context(), control.Lag{}))
+	reader := &hookedReader{Reader: w.kube, after: endFirst}
+	p = w.startWith(t, func(c *aws.Config) { c.Reader, c.Clock = reader, lateClock{} })
+	reader.armed.Store(true)
+	if err := p.Delete(t.Context(), second); err == nil || errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("delete the second claim while the first one ends: %v", err)
+	}
+	w.wantAlive(t, 1)
+	if err := p.Delete(t.Context(), second); err != nil {
+		t.Errorf("delete the second claim: %v", err)
+	}
+	w.wantAlive(t, 0)
 }

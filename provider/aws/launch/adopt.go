@@ -146,8 +146,28 @@ func (l *Launcher) Find(ctx context.Context, claim *apiv1.NodeClaim) (instances.
 		return found[at], true, nil
 	case l.unsettled(r):
 		return instances.Instance{}, false, outcomeUnknown()
+	case len(found) == 0:
+		return instances.Instance{}, false, nil
 	}
-	return instances.Instance{}, false, nil
+	return instances.Instance{}, false, l.checkUnassigned(ctx, claim, r.Token, found)
+}
+
+// checkUnassigned returns an error if one of the instances may belong to the claim, although it was not assigned to it. The
+// claims were read before the instances. Listing instances may take minutes. Meanwhile, another claim with the token may have
+// terminated its instance and may be gone. Then the instance of this claim was assigned to that one. So the claims are read
+// again. A claim gets the token before the call is made, so no claim is missing in the first list.
+func (l *Launcher) checkUnassigned(
+	ctx context.Context, claim *apiv1.NodeClaim, token string, found []instances.Instance,
+) error {
+	var claims apiv1.NodeClaimList
+	if err := l.Claims.List(ctx, &claims); err != nil {
+		return fmt.Errorf("list claims: %w", err)
+	}
+	carriers := l.memory.known(Carriers(token, claims.Items))
+	if id := Assign(carriers, ids(found))[claim.UID]; id != "" {
+		return fmt.Errorf("claim %s may have instance %s: other claims of its launch were removed while instances were listed", claim.Name, id)
+	}
+	return nil
 }
 
 // Surplus returns the IDs of instances that belong to no claim and will be assigned to none. Both lists must be
