@@ -143,7 +143,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	c.Limits.Begin(c.Name())
 	s := c.look(ctx)
-	unchanged := c.unchanged(s)
+	cursor := c.cursorIn(s)
 	c.Options.Pack.DefaultSpread = c.Spread.Of(ctx)
 	s = c.reassign(ctx, s)
 	c.rolledBack = false
@@ -156,10 +156,6 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	began := c.Clock.Now()
 	_, end := c.Tracer.Span(ctx, tracing.Decide, "nodes", len(s.Nodes()))
-	cursor := c.cursor
-	if unchanged {
-		cursor = cursor.Unchanged()
-	}
 	d := disrupt.Decide(s, options, cursor)
 	end(nil)
 	quiet := err == nil && again == poll && d.Cursor.Same(c.cursor) && len(d.Commands)+len(d.Launches)+len(d.Surplus) == 0

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 )
@@ -38,6 +39,14 @@ func (c *Controller) rests(now time.Time) bool {
 		c.rest = rest{version: version, limits: limits, since: now, types: c.rest.types}
 	}
 	return !c.rest.decided.IsZero() && now.Sub(c.rest.since) >= steadyAfter && now.Sub(c.rest.decided) < steadyPoll
+}
+
+// cursorIn returns the cursor for the decision about s, which c.look returned for this pass.
+func (c *Controller) cursorIn(s *model.Snapshot) disrupt.Cursor {
+	if c.unchanged(s) {
+		return c.cursor.Unchanged()
+	}
+	return c.cursor
 }
 
 // unchanged reports whether s, which c.look returned for this pass, is the cluster of the last decision. It is false if s has virtual
