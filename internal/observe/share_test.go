@@ -30,7 +30,7 @@ func replica(set string, number int) *corev1.Pod {
 			Containers:  []corev1.Container{{Name: "web", Resources: corev1.ResourceRequirements{Requests: amounts("2")}}},
 			Tolerations: []corev1.Toleration{{Key: "team", Operator: corev1.TolerationOpExists}},
 		},
-		Status: corev1.PodStatus{Phase: corev1.PodPhase(fmt.Sprint("Running"))},
+		Status: corev1.PodStatus{Phase: corev1.PodPhase(strings.Clone("Running"))},
 	}
 }
 
