@@ -1,9 +1,10 @@
 package existing
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
-	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
@@ -14,6 +15,8 @@ const (
 	maxWaiting = 64
 	// maxTargets is the largest number of nodes that MakeRoom tries for one pod, in the order of targets.
 	maxTargets = 64
+	// maxMoves is the largest number of nominated pods that are moved to place one pod.
+	maxMoves = 3
 )
 
 // A movable is a pod that KeepNominated placed, of a class for which isMovable is true. It can be moved to any node that
@@ -43,75 +46,154 @@ func (a *Placement) fewWait() bool {
 	return left > 0 && left <= min(maxWaiting, nominated) && len(a.problem.Snapshot.Displaced()) == 0
 }
 
-// MakeRoom places pods of the class on nodes from each of which it moves one nominated pod to another node. It does nothing if
-// the pods of the class are not movable, or if fewWait was false.
+// MakeRoom places pods of the class on nodes from which it moves nominated pods to other nodes. It does nothing if the pods
+// of the class are not movable, or if fewWait was false. It prefers nodes that are not registered, because kube-scheduler
+// has not bound their pods yet. See bestMove for the order in which it moves pods.
 func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
 	if !a.moves || !isMovable(c) {
 		return
 	}
 	for a.Left(c) > 0 {
-		at := slices.IndexFunc(a.targets(), func(i int) bool { return a.clearRoom(c, s, i) })
+		targets := a.targets(c)
+		at := slices.IndexFunc(targets, func(i int) bool { return a.clearRoom(c, s, i) })
 		if at < 0 {
 			return
 		}
+		a.put(c, s, targets[at], a.Take(c, 1))
 	}
 }
 
-// targets returns the indices of the nodes with movable pods, in the order in which MakeRoom tries them. Nodes that are not
-// registered are first, because kube-scheduler has not bound their pods yet. It returns at most maxTargets.
-func (a *Placement) targets() []int {
+// targets returns the indices of the nodes with movable pods, in the order in which MakeRoom tries them: nodes that are not
+// registered first, then by rising shortfall. It returns at most maxTargets.
+func (a *Placement) targets(c *compile.Class) []int {
 	var out []int
-	for _, registered := range []bool{false, true} {
-		for i, n := range a.problem.Nodes {
-			if n.Registered == registered && len(a.nodes[i].movable) > 0 {
-				out = append(out, i)
-			}
+	for i := range a.nodes {
+		if len(a.nodes[i].movable) > 0 {
+			out = append(out, i)
 		}
 	}
+	registered := func(i int) int {
+		if a.problem.Nodes[i].Registered {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(out, func(x, y int) int {
+		return cmp.Or(registered(x)-registered(y), cmp.Compare(a.shortfall(c, x), a.shortfall(c, y)))
+	})
 	return out[:min(len(out), maxTargets)]
 }
 
-// clearRoom places a pod of class c on node i and moves a smaller pod from there to the first other node on which it fits. It
-// tries the movable pods of node i from the last placed one on, which is usually the smallest. It returns false if no move
-// helps.
+// shortfall returns the share of the request of a pod of class c that node i lacks: the maximum over all dimensions, 0 if
+// the pod fits.
+func (a *Placement) shortfall(c *compile.Class, i int) float64 {
+	most := 0.0
+	for r, amount := range c.Demand.Amount {
+		if short := amount - a.nodes[i].room[r]; amount > 0 && short > 0 {
+			most = max(most, float64(short)/float64(amount))
+		}
+	}
+	return most
+}
+
+// clearRoom moves at most maxMoves pods from node i to other nodes, until a pod of class c fits on node i. If that fails,
+// it undoes the moves and returns false.
 func (a *Placement) clearRoom(c *compile.Class, s *compile.Stage, i int) bool {
 	if _, refused := s.Tolerations.Refuse(a.problem.Nodes[i].Taints); refused || !a.meetsTerms(s.Terms, i) {
 		return false
 	}
-	tried := map[*compile.Class]bool{c: true} // moving a pod of class c does not help
-	for _, m := range slices.Backward(slices.Clone(a.nodes[i].movable)) {
-		if tried[m.class] {
-			continue
+	type move struct {
+		movable
+		to int
+	}
+	var moves []move
+	undo := func() {
+		for _, m := range slices.Backward(moves) {
+			a.move(m.movable, m.to, i)
 		}
-		tried[m.class] = true
-		freed := slices.Clone(a.nodes[i].room)
-		vector.Subtract(freed, m.class.Demand.Amount, -1)
-		if !vector.Fits(c.Demand.Amount, freed) {
-			continue
-		}
-		to := slices.IndexFunc(a.problem.Nodes, func(n *compile.Node) bool {
-			return n.Index != i && a.Fits(m.class, m.class.Last(), n.Index, []*model.Pod{m.pod}) > 0
-		})
-		if to < 0 {
-			continue
+	}
+	for a.shortfall(c, i) > 0 {
+		m, to := a.bestMove(c, i)
+		if to < 0 || len(moves) == maxMoves {
+			undo()
+			return false
 		}
 		a.move(m, i, to)
-		if a.Fits(c, s, i, a.Waiting[c.Index][:1]) > 0 {
-			a.put(c, s, i, a.Take(c, 1))
-			return true
-		}
-		a.move(m, to, i) // another constraint than capacity excludes the pod
+		moves = append(moves, move{m, to})
 	}
-	return false
+	if a.Fits(c, s, i, a.Waiting[c.Index][:1]) == 0 { // another constraint than capacity excludes the pod
+		undo()
+		return false
+	}
+	return true
+}
+
+// bestMove returns a movable pod of node i and the index of another node that can take it. It chooses the pod whose
+// move leaves the least shortfall for class c, and of pods with equal shortfall the smallest. The size of a pod is its
+// request as a share of that of class c, the maximum over all dimensions that class c requests. to is -1 if no possible
+// move lowers the shortfall.
+func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
+	to = -1
+	after, size := a.shortfall(c, i), 0.0
+	tried := map[*compile.Class]bool{c: true} // moving a pod of class c does not help
+	for _, candidate := range a.nodes[i].movable {
+		if tried[candidate.class] {
+			continue
+		}
+		tried[candidate.class] = true
+		shortfall, weight := 0.0, 0.0
+		for r, amount := range c.Demand.Amount {
+			if amount > 0 {
+				freed := candidate.class.Demand.Amount[r]
+				weight = max(weight, float64(freed)/float64(amount))
+				shortfall = max(shortfall, float64(amount-a.nodes[i].room[r]-freed)/float64(amount))
+			}
+		}
+		if shortfall > after || shortfall == after && (to < 0 || weight >= size) {
+			continue
+		}
+		if j := a.tightest(candidate, i); j >= 0 {
+			m, to, after, size = candidate, j, shortfall, weight
+		}
+	}
+	return m, to
+}
+
+// tightest returns the index of the node with the least free capacity, except from, that can take the pod. It compares the
+// free amount divided by the pod's request, the maximum over all dimensions that the pod requests. tightest returns -1 if
+// there is no such node.
+func (a *Placement) tightest(m movable, from int) int {
+	best, least := -1, 0.0
+	for i := range a.nodes {
+		if i == from || a.Fits(m.class, m.class.Last(), i, []*model.Pod{m.pod}) == 0 {
+			continue
+		}
+		over := 0.0
+		for r, amount := range m.class.Demand.Amount {
+			if amount > 0 {
+				over = max(over, float64(a.nodes[i].room[r])/float64(amount))
+			}
+		}
+		if best < 0 || over < least {
+			best, least = i, over
+		}
+	}
+	return best
 }
 
 // move moves a pod from node from to node to, given by their indices.
 func (a *Placement) move(m movable, from, to int) {
 	f, t := &a.nodes[from], &a.nodes[to]
-	vector.Subtract(f.room, m.class.Demand.Amount, -1)
-	vector.Subtract(t.room, m.class.Demand.Amount, 1)
+	for r, amount := range m.class.Demand.Amount {
+		f.room[r] += amount
+		t.room[r] -= amount
+	}
 	f.movable = slices.DeleteFunc(f.movable, func(o movable) bool { return o.pod == m.pod })
 	t.movable = append(t.movable, m)
 	f.pods = slices.DeleteFunc(f.pods, func(o *model.Pod) bool { return o == m.pod })
 	t.pods = append(t.pods, m.pod)
 }
+
+func comparePods(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) }
+
+func comparePlacements(a, b model.Placement) int { return strings.Compare(a.Node.Name, b.Node.Name) }
