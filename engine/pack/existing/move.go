@@ -3,7 +3,6 @@ package existing
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
@@ -193,7 +192,3 @@ func (a *Placement) move(m movable, from, to int) {
 	f.pods = slices.DeleteFunc(f.pods, func(o *model.Pod) bool { return o == m.pod })
 	t.pods = append(t.pods, m.pod)
 }
-
-func comparePods(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) }
-
-func comparePlacements(a, b model.Placement) int { return strings.Compare(a.Node.Name, b.Node.Name) }
