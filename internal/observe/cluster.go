@@ -282,8 +282,8 @@ func (c *Cluster) forget(o *corev1.Pod) {
 	c.backlog.gone(o)
 }
 
-// Assume applies objects that the API server returned for Karpenter's own writes, and claims that ReadClaims has read. An object is ignored if the watch has
-// already delivered its deletion, this version or a later one.
+// Assume applies objects that the API server returned for Karpenter's own writes, and claims that ReadClaims has read. An object is
+// ignored if the watch has already delivered its deletion, this version or a later one.
 func (c *Cluster) Assume(objects ...client.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

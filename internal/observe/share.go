@@ -55,16 +55,10 @@ func (s *Sharer) Transform(o any) (any, error) {
 func (s *Sharer) sharePod(p *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.intern(&p.Namespace)
-	s.intern(&p.Spec.NodeName)
-	s.intern((*string)(&p.Status.Phase))
-	s.intern((*string)(&p.Status.QOSClass))
+	s.intern(&p.Namespace, &p.Spec.NodeName, (*string)(&p.Status.Phase), (*string)(&p.Status.QOSClass))
 	for i := range p.Status.Conditions {
 		c := &p.Status.Conditions[i]
-		s.intern((*string)(&c.Type))
-		s.intern((*string)(&c.Status))
-		s.intern(&c.Reason)
-		s.intern(&c.Message)
+		s.intern((*string)(&c.Type), (*string)(&c.Status), &c.Reason, &c.Message)
 	}
 	owner := metav1.GetControllerOfNoCopy(p)
 	if owner == nil {
@@ -88,27 +82,26 @@ func (s *Sharer) shareNode(n *corev1.Node) {
 	n.Labels, n.Annotations = s.internMap(n.Labels), s.internMap(n.Annotations)
 	for i := range n.Status.Conditions {
 		c := &n.Status.Conditions[i]
-		s.intern((*string)(&c.Type))
-		s.intern((*string)(&c.Status))
-		s.intern(&c.Reason)
-		s.intern(&c.Message)
+		s.intern((*string)(&c.Type), (*string)(&c.Status), &c.Reason, &c.Message)
 	}
 }
 
-// intern replaces *text by an equal text that other objects may have.
-func (s *Sharer) intern(text *string) {
-	if *text == "" || len(*text) > maxText {
-		return
-	}
-	known, ok := s.texts[*text]
-	if !ok {
-		if len(s.texts) >= maxTexts {
-			clear(s.texts)
+// intern replaces each text by an equal one that other objects may have.
+func (s *Sharer) intern(texts ...*string) {
+	for _, text := range texts {
+		if *text == "" || len(*text) > maxText {
+			continue
 		}
-		known = *text
-		s.texts[known] = known
+		known, ok := s.texts[*text]
+		if !ok {
+			if len(s.texts) >= maxTexts {
+				clear(s.texts)
+			}
+			known = *text
+			s.texts[known] = known
+		}
+		*text = known
 	}
-	*text = known
 }
 
 // internMap returns a map with interned keys and values.
@@ -118,8 +111,7 @@ func (s *Sharer) internMap(m map[string]string) map[string]string {
 	}
 	out := make(map[string]string, len(m))
 	for key, value := range m {
-		s.intern(&key)
-		s.intern(&value)
+		s.intern(&key, &value)
 		out[key] = value
 	}
 	return out

@@ -83,7 +83,7 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 	})
 }
 
-// quieted returns a logger that passes only errors to log if nobody reads the other lines.
+// quieted returns a logger that passes only errors to log if the other lines are not written anywhere.
 func (p *processes) quieted(log logr.Logger) logr.Logger {
 	if p.world.options.Log != nil {
 		return log

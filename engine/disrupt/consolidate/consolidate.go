@@ -122,7 +122,7 @@ func searched(st *problem.State, candidates []*problem.Candidate, cursor Cursor)
 	if best.underfilled {
 		others = append(others, extending)
 	}
-	if !way.joint && removedBy(best)*manyRemoved >= len(candidates) {
+	if !way.joint && len(candidates) > few && removedBy(best)*manyRemoved >= len(candidates) {
 		others = append(others, wide)
 	}
 	for _, way := range others {

@@ -89,7 +89,8 @@ func noCheaperType(limit float64) model.Verdict {
 }
 
 // narrow keeps the options of n that cost less than limit, whichever of their offerings is launched. It removes options
-// that would undo a recent move. If the number of nodes does not decrease, it removes options that equal a node that they replace. If any option has a spot offering, only spot is kept.
+// that would undo a recent move. If the number of nodes does not decrease, it removes options that equal a node that they replace.
+// If any option has a spot offering, only spot is kept.
 // Spot nodes are replaced by spot nodes only if Options.SpotToSpot is set. For a node that a commitment covers, see
 // narrowCovered.
 //

@@ -24,35 +24,35 @@ type Verdicts struct {
 }
 
 // of returns the verdicts for a search in st, or nil if they no longer count.
-func (f *Verdicts) of(st *problem.State, candidates []*problem.Candidate) *Verdicts {
+func (vs *Verdicts) of(st *problem.State, candidates []*problem.Candidate) *Verdicts {
 	p := st.Problem
-	if f == nil || p.Snapshot.Now.Sub(f.began) >= repeatAfter || f.most != p.Options.MaxNodes {
+	if vs == nil || p.Snapshot.Now.Sub(vs.began) >= repeatAfter || vs.most != p.Options.MaxNodes {
 		return nil
 	}
 	for pool, n := range budgetsOf(st, candidates) {
-		if known, ok := f.budgets[pool]; ok && known != n {
+		if known, ok := vs.budgets[pool]; ok && known != n {
 			return nil
 		}
 	}
-	return f
+	return vs
 }
 
 // verdict returns the verdict of the candidate. ok is false if it was not evaluated.
-func (f *Verdicts) verdict(c *problem.Candidate) (v model.Verdict, ok bool) {
-	if f == nil {
+func (vs *Verdicts) verdict(c *problem.Candidate) (v model.Verdict, ok bool) {
+	if vs == nil {
 		return v, false
 	}
-	v, ok = f.verdicts[c.Node.Name]
+	v, ok = vs.verdicts[c.Node.Name]
 	return v, ok
 }
 
 // with returns the verdicts with further verdicts, by node name, for candidates of st.
-func (f *Verdicts) with(st *problem.State, candidates []*problem.Candidate, verdicts map[string]model.Verdict) *Verdicts {
+func (vs *Verdicts) with(st *problem.State, candidates []*problem.Candidate, verdicts map[string]model.Verdict) *Verdicts {
 	now := st.Problem.Snapshot.Now
 	next := &Verdicts{began: now, most: st.Problem.Options.MaxNodes, verdicts: verdicts, budgets: budgetsOf(st, candidates)}
-	if f != nil {
-		next.began = f.began
-		next.verdicts, next.budgets = maps.Clone(f.verdicts), maps.Clone(f.budgets)
+	if vs != nil {
+		next.began = vs.began
+		next.verdicts, next.budgets = maps.Clone(vs.verdicts), maps.Clone(vs.budgets)
 		maps.Copy(next.verdicts, verdicts)
 		maps.Copy(next.budgets, budgetsOf(st, candidates))
 	}
