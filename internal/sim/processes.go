@@ -30,7 +30,7 @@ func newProcesses(w *World) *processes {
 // start starts a replica.
 func (p *processes) start(name string) {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &replica{link: &link{world: p.world, name: name, crashAfter: -1}, stop: stop, clock: &shifted{}}
+	r := &replica{link: &link{world: p.world, name: name, dead: make(chan struct{}), crashAfter: -1}, stop: stop, clock: &shifted{}}
 	p.replicas[name], p.started = r, time.Now()
 	go func() {
 		r.err = p.operate(ctx, r)
@@ -84,13 +84,16 @@ func (p *processes) leader() *replica {
 	return nil
 }
 
-// kill ends a replica as kill -9 does: from now on its calls have no effect.
+// kill ends a replica as kill -9 does: from now on its calls fail and have no effect. Its goroutines are stopped one step later,
+// when all reconciles that waited for an answer have ended. If a work queue of controller-runtime is shut down while a key becomes
+// ready, one of its goroutines can block forever, and the bubble would not end.
 func (p *processes) kill(r *replica) {
 	r.link.cut = true
+	close(r.link.dead)
 	for _, s := range r.link.open {
 		s.end()
 	}
-	r.stop()
+	p.world.driver.After(0, r.stop)
 	delete(p.replicas, r.link.name)
 }
 

@@ -29,8 +29,9 @@ var errDown = errors.New("connect: connection refused")
 type link struct {
 	world *World
 	name  string
-	// cut is true when the process is dead. Its calls fail and have no effect.
-	cut bool
+	// cut is true when the process is dead. Its calls fail and have no effect. dead is closed then.
+	cut  bool
+	dead chan struct{}
 	// crashAfter counts down the writes and calls of the process. It is killed when crashAfter falls below 0. A negative
 	// value from the start means that it is not killed. Only writes to paths that begin with crashOn, and operations of the cloud
 	// that do, are counted.
@@ -52,6 +53,8 @@ func (l *link) send(ctx context.Context, key string, admit func(reply func(answe
 	select {
 	case a := <-done:
 		return a.response, a.err
+	case <-l.dead:
+		return nil, errDown
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
