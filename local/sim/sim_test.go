@@ -164,7 +164,6 @@ var (
 	twice   = flag.Bool("twice", false, "play each seed twice, and fail if the traces differ")
 	length  = flag.Duration("length", 2*time.Hour, "the virtual time that TestSeeds simulates for each seed, at least 20m")
 	brief   = flag.Uint64("brief", 60, "how many seeds TestBriefSeeds plays; with -short at most 10")
-	without = flag.String("without", "", "seeds that TestSeeds leaves out, separated by commas")
 	stop    = flag.Bool("stop", false, "end TestSeeds and TestStories after the first scenario that fails")
 	tell    = flag.Bool("report", false, "print a line with JSON for each scenario")
 	list    = flag.String("list", "", "append the lines of -report to this file, and leave out the seeds that are in it")
@@ -174,39 +173,33 @@ var (
 // briefly is the virtual time for which TestBriefSeeds plays each seed.
 const briefly = 20 * time.Minute
 
-// violating are the seeds of 20 minutes that violate an invariant; see docs/reliability.md. One is played by
-// -run TestSeeds -seed N -seeds 1 -length 20m.
-const violating = "140,162"
-
-// TestBriefSeeds plays the scenarios of many seeds for a short time each, without the seeds in violating. With -short it plays at
-// most 10.
+// TestBriefSeeds plays the scenarios of many seeds for a short time each. With -short it plays at most 10.
 func TestBriefSeeds(t *testing.T) {
 	n := *brief
 	if testing.Short() {
 		n = min(n, 10)
 	}
-	divide(t, batch{first: 1, count: n, stride: 1, length: briefly, without: violating})
+	divide(t, batch{first: 1, count: n, stride: 1, length: briefly})
 }
 
 // A batch is a number of seeds that are played for the same virtual time. Stride is the difference between two seeds.
 type batch struct {
 	first, count, stride uint64
 	length               time.Duration
-	without              string // seeds that are left out, separated by commas
 }
 
 // TestSeeds plays the scenarios of seeds, and no invariant is violated. The scenario of a seed that fails is printed in the
 // smallest form that still fails. A simulation runs on one processor, so several processes play the seeds.
 func TestSeeds(t *testing.T) {
 	if *workers > 1 && *count > 1 && !*stop {
-		divide(t, batch{*first, *count, *stride, *length, *without})
+		divide(t, batch{*first, *count, *stride, *length})
 		return
 	}
 	sum := total{struck: map[string]int{}}
 	known := listed(t)
 	for i := range *count {
 		seed := *first + i**stride
-		if known[seed] || slices.Contains(strings.Split(*without, ","), fmt.Sprint(seed)) {
+		if known[seed] {
 			continue
 		}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { sum.add(playSeed(t, seed)) })
@@ -256,7 +249,7 @@ func divide(t *testing.T, b batch) {
 		all.Go(func() {
 			args := append(slices.Clone(os.Args[1:]), "-test.run=^TestSeeds$", "-test.v", "-test.count=1", "-report", "-workers=1",
 				fmt.Sprint("-seed=", b.first+i*b.stride), fmt.Sprint("-stride=", n*b.stride), fmt.Sprint("-seeds=", (b.count-i+n-1)/n),
-				fmt.Sprint("-length=", b.length), "-without="+b.without)
+				fmt.Sprint("-length=", b.length))
 			cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 			out, err := cmd.CombinedOutput()
 			for text := range bytes.Lines(out) {

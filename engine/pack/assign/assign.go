@@ -106,6 +106,7 @@ func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*C
 		}
 		a.enter(c, s, best, n)
 		a.addSegment(c, s, best, n)
+		a.Placed.KeepMore(c)
 	}
 }
 

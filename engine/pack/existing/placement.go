@@ -17,7 +17,8 @@ type Placement struct {
 	// Counts are how many pods each topology group counts in each domain: those of Problem.Counts, and the pods placed so
 	// far.
 	Counts *compile.Counts
-	// Waiting[c] are the pods of class c that are not placed yet, in key order.
+	// Waiting[c] are the pods of class c that are not placed yet, in key order. The last unkept[c] of them are nominated to a
+	// node, or were planned for one, that could not take them so far.
 	Waiting [][]*model.Pod
 	// Nominated[c] are the pods of class c that KeepNominated placed on the node to which they are nominated or for which
 	// they were planned.
@@ -32,6 +33,8 @@ type Placement struct {
 	nodes   []nodeState    // by index in Problem.Nodes
 	meets   map[int][]int8 // meets[t.ID][i] says whether node i meets NodeTerms t: 0 not known, 1 yes, -1 no
 	moves   bool           // whether MakeRoom may move nominated pods; set by KeepNominated
+	unkept  []int          // see Waiting
+	byName  map[string]int // index in Problem.Nodes by the name of the node or its NodeClaim; set by KeepNominated
 }
 
 // A Step is one pod in the order of placement. Free is Spec.Free of the pod's class: its place does not depend on other
@@ -55,7 +58,7 @@ type nodeState struct {
 func New(p *compile.Problem, without func(*model.Pod) bool) *Placement {
 	a := &Placement{
 		Counts: p.Counts.Clone(), Waiting: make([][]*model.Pod, len(p.Classes)), Nominated: make([][]*model.Pod, len(p.Classes)),
-		problem: p, nodes: make([]nodeState, len(p.Nodes)), meets: map[int][]int8{},
+		problem: p, nodes: make([]nodeState, len(p.Nodes)), meets: map[int][]int8{}, unkept: make([]int, len(p.Classes)),
 	}
 	total := 0
 	for i, c := range p.Classes {
@@ -94,31 +97,49 @@ func (a *Placement) KeepNominated() {
 	if len(a.nodes) == 0 {
 		return
 	}
-	byName := map[string]int{}
+	a.byName = map[string]int{}
 	for i, n := range a.problem.Nodes {
-		byName[n.Name] = i
+		a.byName[n.Name] = i
 		if n.Claim != nil {
-			byName[n.Claim.Name] = i
+			a.byName[n.Claim.Name] = i
 		}
 	}
 	for _, c := range a.problem.Classes {
 		if c.Refused.OK() {
-			a.keepNominated(c, byName)
+			a.keep(c, a.Waiting[c.Index])
 		}
 	}
 	a.moves = a.fewWait()
 }
 
-// keepNominated is KeepNominated for the pods of one class. byName[name] is the index of the node with that name, or
-// with a NodeClaim of that name.
-func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
+// maxUnkept is the largest number of pods of a class that KeepMore tries.
+const maxUnkept = 256
+
+// KeepMore is KeepNominated for the pods of the class that it left, if these are at most maxUnkept. A pod that got a new
+// node may have changed what a spread constraint allows.
+func (a *Placement) KeepMore(c *compile.Class) {
+	waiting := a.Waiting[c.Index]
+	if n := min(a.unkept[c.Index], len(waiting)); n > 0 && n <= maxUnkept {
+		a.keep(c, waiting[len(waiting)-n:])
+	}
+}
+
+// keep is KeepNominated for some pods of one class, which are the last ones of Waiting. Those that it cannot place become the
+// last ones.
+func (a *Placement) keep(c *compile.Class, pods []*model.Pod) {
 	last := c.Last()
 	canMove := isMovable(c)
-	a.Waiting[c.Index] = slices.DeleteFunc(slices.Clone(a.Waiting[c.Index]), func(pod *model.Pod) bool {
-		node, nominated := byName[a.problem.Snapshot.PromiseOf(pod)]
-		one := []*model.Pod{pod}
-		if !nominated || a.Fits(c, last, node, one) == 0 {
-			return false
+	var others, unkept []*model.Pod
+	for i, pod := range pods {
+		node, nominated := a.byName[a.problem.Snapshot.PromiseOf(pod)]
+		one := pods[i : i+1 : i+1]
+		switch {
+		case !nominated:
+			others = append(others, pod)
+			continue
+		case a.Fits(c, last, node, one) == 0:
+			unkept = append(unkept, pod)
+			continue
 		}
 		a.put(c, last, node, one)
 		a.Nominated[c.Index] = append(a.Nominated[c.Index], pod)
@@ -126,8 +147,12 @@ func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 			a.nodes[node].movable = append(a.nodes[node].movable, movable{c, pod})
 		}
 		a.Order = append(a.Order, Step{Pod: pod, Free: c.Free})
-		return true
-	})
+	}
+	if len(unkept) < len(pods) && len(others) < len(pods) {
+		before := a.Waiting[c.Index][:a.Left(c)-len(pods)]
+		a.Waiting[c.Index] = slices.Concat(before, others, unkept)
+	}
+	a.unkept[c.Index] = len(unkept)
 }
 
 // FirstFit places pods of the class on the first nodes on which they fit in stage s. If the stage has rules over labels that
