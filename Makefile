@@ -22,7 +22,7 @@ SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local
 
 CHART_VERSION ?= 0.1.0
 
-.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences web web-current web-test bench-dashboard dashboard-screenshots unit test test-all e2e race vuln sim soak sim-score bench bench-peers bench-seeds bench-e2e bench-backtest bench-overhead fuzz fuzz-keep gen
+.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences web web-current web-test bench-dashboard dashboard-screenshots unit test test-all e2e race vuln sim sim-brief soak sim-score bench bench-peers bench-seeds bench-e2e bench-backtest bench-overhead fuzz fuzz-keep gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -143,7 +143,8 @@ unit: ## unit, scenario, property and over-the-wire contract tests; no cluster
 	cd bench && go test $(TEST_FLAGS) ./...
 	cd local && go test -count=1 $(TEST_FLAGS) $$(cd $(CURDIR)/local && go list ./... | grep -v /e2e)
 
-test: unit e2e ## unit tests, then end to end on a local cluster
+test: unit ## unit tests, then end to end on a local cluster, and beside it seeds of the simulation
+	@$(MAKE) -j2 e2e sim-brief # the end-to-end tests wait for a third of the time
 
 e2e: build
 	cd local && go test -p $(E2E_PARALLEL) -count=1 -timeout 25m $(TEST_FLAGS) $(E2E_PACKAGES)
@@ -160,6 +161,12 @@ sim: ## the whole operator on virtual time with faults: SIM_SEEDS seeds from SEE
 SOAK_SEEDS ?= 10000
 SOAK_HOURS ?= 24
 SOAK_LIST  ?= $(CURDIR)/bin/sim-seeds.jsonl
+
+# Set by hand: make sim-brief BRIEF_SEEDS=20
+BRIEF_SEEDS ?= 200
+
+sim-brief: ## seeds 1 to BRIEF_SEEDS of the simulation, 20 virtual minutes each
+	cd local && nice -n 19 go test -count=1 -timeout 90m -run TestBriefSeeds ./sim -brief $(BRIEF_SEEDS)
 
 soak: ## the simulation of SOAK_HOURS virtual hours, then SOAK_SEEDS seeds that are not in SOAK_LIST; delete that file after a change
 	cd local && go test -count=1 -timeout 24h -v -run TestSeeds ./sim -seeds 1 -length $(SOAK_HOURS)h -shrink 0
@@ -193,7 +200,7 @@ test-all: build ## the long ones too: more seeds, race detector, the manual's bu
 	go test ./engine/pack -run TestRandom -seeds $(RANDOM_SEEDS) -timeout 30m
 	cd local && go test ./differential -run 'Placements|Verify' -seeds $(RANDOM_SEEDS) -timeout 60m
 	cd local && go test ./differential -run Refusals -seeds $$(( $(RANDOM_SEEDS) * 2 / 5 )) -timeout 60m
-	cd local && go test ./sim -run 'TestSeeds|TestBriefSeeds' -seeds 40 -brief 200 -timeout 90m
+	cd local && go test ./sim -run 'TestSeeds|TestBriefSeeds' -seeds 40 -brief 400 -timeout 120m
 	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) $(E2E_PACKAGES)
 	cd hack && KARPENTER_LONG=1 go test -count=1 -timeout 3h $(TEST_FLAGS) ./manual/long
 

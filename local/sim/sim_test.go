@@ -163,7 +163,7 @@ var (
 	tries   = flag.Int("shrink", 40, "how many simulations may be used to shrink the scenario of a seed that fails")
 	twice   = flag.Bool("twice", false, "play each seed twice, and fail if the traces differ")
 	length  = flag.Duration("length", 2*time.Hour, "the virtual time that TestSeeds simulates for each seed, at least 20m")
-	brief   = flag.Uint64("brief", 60, "how many seeds TestBriefSeeds plays; with -short at most 10")
+	brief   = flag.Uint64("brief", 10, "how many seeds TestBriefSeeds plays")
 	stop    = flag.Bool("stop", false, "end TestSeeds and TestStories after the first scenario that fails")
 	tell    = flag.Bool("report", false, "print a line with JSON for each scenario")
 	list    = flag.String("list", "", "append the lines of -report to this file, and leave out the seeds that are in it")
@@ -173,13 +173,9 @@ var (
 // briefly is the virtual time for which TestBriefSeeds plays each seed.
 const briefly = 20 * time.Minute
 
-// TestBriefSeeds plays the scenarios of many seeds for a short time each. With -short it plays at most 10.
+// TestBriefSeeds plays the scenarios of many seeds for a short time each.
 func TestBriefSeeds(t *testing.T) {
-	n := *brief
-	if testing.Short() {
-		n = min(n, 10)
-	}
-	divide(t, batch{first: 1, count: n, stride: 1, length: briefly})
+	divide(t, batch{first: 1, count: *brief, stride: 1, length: briefly})
 }
 
 // A batch is a number of seeds that are played for the same virtual time. Stride is the difference between two seeds.
