@@ -46,9 +46,9 @@ type Result struct {
 }
 
 // Quiet returns the share of a core that a quiet cluster takes: each kubelet reports every five minutes. Disruption decides every
-// minute, and every five minutes it searches again.
+// minute, and every 15 minutes it searches again.
 func (r *Result) Quiet() float64 {
-	return r.Heartbeat*float64(r.Nodes)/300 + r.Decision/300 + r.Repeated*repeats/300
+	return r.Heartbeat*float64(r.Nodes)/300 + (r.Decision+r.Repeated*repeats)/900
 }
 
 // Bound pods are distributed among sets ReplicaSets for each instance type, pending pods among apps of them.
@@ -135,7 +135,7 @@ func (w *world) decide(r *Result) error {
 }
 
 // repeats is the number of passes between two searches in a cluster without changes, of which there is one a minute.
-const repeats = 4
+const repeats = 14
 
 // A world is the cluster while it is generated.
 type world struct {

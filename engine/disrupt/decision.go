@@ -20,7 +20,7 @@ type Cursor struct {
 }
 
 // Unchanged returns the cursor for a decision about the same cluster and the same offers of the cloud as the decision that returned c.
-// Only time has passed. The decision then repeats verdicts of consolidation for five minutes (see consolidate.Verdicts).
+// Only time has passed. The decision then repeats verdicts of consolidation for 15 minutes (see consolidate.Verdicts).
 func (c Cursor) Unchanged() Cursor {
 	c.Consolidation.Known = c.Consolidation.Verdicts
 	return c

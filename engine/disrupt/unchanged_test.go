@@ -39,7 +39,7 @@ func fullNodes(t *testing.T, n int) *model.Snapshot {
 	return s
 }
 
-// In a cluster without changes, the verdicts of a search count for five minutes.
+// In a cluster without changes, the verdicts of a search count for 15 minutes.
 func TestSearchIsNotRepeatedWithoutAChange(t *testing.T) {
 	s := fullNodes(t, 12)
 	o := options()
@@ -57,8 +57,8 @@ func TestSearchIsNotRepeatedWithoutAChange(t *testing.T) {
 	if !soon.Cursor.Same(first.Cursor) {
 		t.Error("the cursor changes")
 	}
-	if d := disrupt.Decide(s.At(s.Now.Add(5*time.Minute)), o, soon.Cursor.Unchanged()); d.Stats.WhatIfs != first.Stats.WhatIfs {
-		t.Errorf("%d what-ifs after five minutes, want %d", d.Stats.WhatIfs, first.Stats.WhatIfs)
+	if d := disrupt.Decide(s.At(s.Now.Add(15*time.Minute)), o, soon.Cursor.Unchanged()); d.Stats.WhatIfs != first.Stats.WhatIfs {
+		t.Errorf("%d what-ifs after 15 minutes, want %d", d.Stats.WhatIfs, first.Stats.WhatIfs)
 	}
 	if d := disrupt.Decide(s.At(s.Now.Add(time.Minute)), o, first.Cursor); d.Stats.WhatIfs != first.Stats.WhatIfs {
 		t.Errorf("%d what-ifs after a change, want %d", d.Stats.WhatIfs, first.Stats.WhatIfs)

@@ -47,6 +47,6 @@ func largeObjects(args []string) error {
 	}
 	fmt.Printf("| decision of disruption, %d commands | %.2f s of CPU |\n", r.Commands, r.Decision)
 	fmt.Printf("| the next decision, nothing has changed | %.2f s of CPU |\n", r.Repeated)
-	fmt.Printf("| quiet: in 5 minutes a status update of each node, a whole decision and 4 without changes | %.1f%% of a core |\n", 100*r.Quiet())
+	fmt.Printf("| quiet: each node's status every 5 minutes, a decision every minute, every 15 minutes a whole one | %.1f%% of a core |\n", 100*r.Quiet())
 	return nil
 }

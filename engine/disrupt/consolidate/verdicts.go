@@ -9,9 +9,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// repeatAfter is how long the verdicts of a search count in a cluster that does not change. Upstream repeats its search after the same
-// time.
-const repeatAfter = 5 * time.Minute
+// repeatAfter is how long the verdicts of a search count in a cluster that does not change, not even in a price. What a search finds
+// then depends on the time only by how long nodes have until they expire, and by undoWindow.
+const repeatAfter = 15 * time.Minute
 
 // Verdicts are the verdicts of searches that found nothing to do. They count only while the cluster does not change. They are
 // immutable. Nil is empty.
