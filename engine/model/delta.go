@@ -423,7 +423,7 @@ func (e *edit) merge(identity string) *Node {
 		return nil
 	}
 	if claim != nil && object == nil {
-		pods, _ = e.next.derived.bound.Get(bindingNameOf(claim.Name))
+		pods, _ = e.next.derived.bound.Get(BindingNameOf(claim.Name))
 	}
 	return newNode(object, claim, pods)
 }

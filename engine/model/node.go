@@ -70,13 +70,13 @@ func (n *Node) BindingName() string {
 	if n.Object != nil {
 		return n.Object.Name
 	}
-	return bindingNameOf(n.Claim.Name)
+	return BindingNameOf(n.Claim.Name)
 }
 
 // bindingPrefix begins the BindingName of a claim. The name of the claim follows.
 const bindingPrefix = "claim/"
 
-func bindingNameOf(claim string) string { return bindingPrefix + claim }
+func BindingNameOf(claim string) string { return bindingPrefix + claim }
 
 // created returns when the claim, or else the Node object, was created.
 func (n *Node) created() time.Time {

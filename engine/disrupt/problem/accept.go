@@ -67,15 +67,15 @@ func (st *State) Advance(cluster *model.Snapshot) *model.Snapshot {
 		}
 	}
 	launched := map[string]bool{}
-	for _, n := range st.last.launched.Nodes {
-		launched[n.Name] = true
+	for _, c := range st.last.launched.Claims {
+		launched[c.Name] = true
 	}
 	after := st.Problem.without(cluster, gone).Bound(st.last.placed).Apply(st.last.launched).Calm()
 	return after.Close(func(n *model.Node) bool { return launched[n.Name] })
 }
 
-// replacementNodes returns the change that adds the replacements as nodes with their pods. The nodes must be closed, because
-// no other pods may be planned onto them until they are initialized.
+// replacementNodes returns the change that adds the replacements, as NodeClaims that are not launched, with their pods. They must be
+// closed, because no other pods may be planned onto them until they are initialized.
 func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta {
 	var change model.Delta
 	for i := range replacements {
@@ -83,29 +83,29 @@ func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta 
 		st.planned++
 		st.Launching[r.Pool.Name]++
 		name := fmt.Sprintf("planned-%d", st.planned)
-		t := r.Options[0]
 		labels := maps.Clone(r.Pool.Labels)
-		for _, more := range []map[string]string{t.Requirements.Labels(), r.Requirements.Labels(), r.Offering.Requirements.Labels()} {
-			maps.Copy(labels, more)
-		}
-		labels[corev1.LabelHostname], labels[corev1.LabelInstanceTypeStable] = name, t.Name
-		labels[corev1.LabelTopologyZone], labels[apiv1.CapacityTypeLabelKey] = r.Offering.Zone, r.Offering.CapacityType
-		labels[apiv1.NodeRegisteredLabelKey], labels[apiv1.NodeInitializedLabelKey] = "true", "true"
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-		node.Spec.ProviderID, node.Spec.Taints = "planned:///"+name, r.Pool.Taints
-		// The largest option counts against the limits of the NodePool, because the launch may choose it.
-		node.Status.Capacity, node.Status.Allocatable = model.LargestCapacity(r.Options).List(), t.Allocatable.List()
+		maps.Copy(labels, r.Requirements.Labels())
+		labels[apiv1.NodePoolLabelKey] = r.Pool.Name
 		claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-		claim.Status.ProviderID = node.Spec.ProviderID
-		change.Nodes, change.Claims = append(change.Nodes, node), append(change.Claims, claim)
+		claim.Spec.Taints = r.Pool.Taints
+		types := require.New(corev1.LabelInstanceTypeStable, corev1.NodeSelectorOpIn, names(r.Options)...)
+		claim.Spec.Requirements = r.Requirements.With(types).Spec()
+		change.Claims = append(change.Claims, claim)
 		for _, p := range r.Pods {
 			o := *p.Object
-			o.Spec.NodeName, o.Status.Phase = name, corev1.PodRunning
+			o.Spec.NodeName, o.Status.Phase = model.BindingNameOf(name), corev1.PodRunning
 			change.Pods = append(change.Pods, &o)
 		}
 	}
 	change.Types = typesAfter(st.Cluster, replacements)
 	return change
+}
+
+func names(types []*model.InstanceType) (out []string) {
+	for _, t := range types {
+		out = append(out, t.Name)
+	}
+	return out
 }
 
 // original returns the command with the pods, nodes and types of the Snapshot instead of their copies in the what-if.
