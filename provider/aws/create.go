@@ -33,7 +33,7 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 	}
 	if len(class.Status.Subnets) == 0 || len(class.Status.AMIs) == 0 {
 		return nil, &cloud.NodeClassNotReadyError{
-			Err: fmt.Errorf("EC2NodeClass %s: subnets or AMIs are not resolved", class.Name),
+			Err: fmt.Errorf("EC2NodeClass %s: subnets or AMIs are not resolved; its conditions SubnetsReady and AMIsReady state the cause", class.Name),
 		}
 	}
 	if _, err := p.group(ctx, class); err != nil {
