@@ -39,7 +39,7 @@ func (r *Relaxation) Bound(copies []int) float64 {
 	d.group(in.catalogs)
 	d.rank()
 	c := newCandidates(in, d)
-	c.updateGroupPrices(0)
+	c.updateGroupPrices()
 	var bins []lp.CoverBin
 	for _, x := range c.relevant(func(x *candidate) bool { return x.catalog.types[x.typ].Supply < 0 }) {
 		bins = x.appendBins(bins)

@@ -18,6 +18,7 @@ type candidate struct {
 	typ      int       // index of the bin type in catalog.types
 	capacity []float64 // by dimension, divided by Problem.Units; then by scarce cardinality
 	price    float64   // the price of the cheapest offer that any item type may use, without the fee
+	fee      float64   // Problem.Fee, plus the fee for small solutions (see smallFee) unless the type has a supply
 	holdsAll bool      // a bin can hold a copy of each item type that may use the catalog
 	// draw is what a bin of a Paid type uses of its supply, as a share of what was left when the search began. It is 0 for
 	// other types, and if a catalog has a budget.
@@ -43,7 +44,7 @@ type candidates struct {
 	demand   *demand
 	width    int          // the length of candidate.capacity: dimensions plus scarce cardinalities
 	list     []*candidate // in order of compareRank, once rank was called
-	byPrice  []*candidate // the same candidates by rising price
+	byPrice  []*candidate // the same candidates by rising price + fee
 	highest  float64      // the highest candidate.value
 	uses     []groupUse   // memory for the results of usesOf
 }
@@ -93,7 +94,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 	// With several groups no candidate is removed, because the offers that items of two groups have in common may be cheapest
 	// in a dominated type. A removed type can still become an option of a bin.
 	if d.groups == 1 {
-		c.updateGroupPrices(0)
+		c.updateGroupPrices()
 		c.list = c.undominated(c.list, func(x *candidate) bool {
 			return len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0
 		})
@@ -102,7 +103,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 		}
 	}
 	c.byPrice = slices.Clone(c.list)
-	slices.SortStableFunc(c.byPrice, func(a, b *candidate) int { return cmp.Compare(a.price, b.price) })
+	c.setFees(0, 0)
 	return c
 }
 
@@ -184,9 +185,20 @@ func (c *candidates) dominates(x, other *candidate) bool {
 	})
 }
 
-// updateGroupPrices recomputes groupPrice and groups of all candidates, for the item types with remaining copies. fee is
-// added to each price.
-func (c *candidates) updateGroupPrices(fee float64) {
+// setFees sets the fee of each candidate. The fee for small solutions is small. It does not count for types with a
+// supply: what is paid for already must not be left unused to have fewer bins.
+func (c *candidates) setFees(fee, small float64) {
+	for _, x := range c.list {
+		x.fee = fee
+		if x.catalog.types[x.typ].Supply < 0 {
+			x.fee += small
+		}
+	}
+	slices.SortStableFunc(c.byPrice, func(a, b *candidate) int { return cmp.Compare(a.price+a.fee, b.price+b.fee) })
+}
+
+// updateGroupPrices recomputes groupPrice and groups of all candidates, for the item types with remaining copies.
+func (c *candidates) updateGroupPrices() {
 	for _, x := range c.list {
 		if x.groupPrice == nil {
 			x.groupPrice = make([]float64, c.demand.groups)
@@ -203,7 +215,7 @@ func (c *candidates) updateGroupPrices(fee float64) {
 			}
 			for i := range uses {
 				if u := &uses[i]; u.types.Has(x.typ) {
-					x.groupPrice[u.group] = min(x.groupPrice[u.group], u.offers.price[x.typ]+fee)
+					x.groupPrice[u.group] = min(x.groupPrice[u.group], u.offers.price[x.typ]+x.fee)
 				}
 			}
 		}
@@ -251,11 +263,11 @@ func (c *candidates) value(prices [][]float64) {
 	}
 }
 
-// rank recomputes maxRatio of all candidates after their values changed, and orders them by it. fee is added to each price.
-func (c *candidates) rank(fee float64) {
+// rank recomputes maxRatio of all candidates after their values changed, and orders them by it.
+func (c *candidates) rank() {
 	c.highest = 0
 	for _, x := range c.list {
-		x.maxRatio = x.value / (x.price + fee)
+		x.maxRatio = x.value / (x.price + x.fee)
 		c.highest = max(c.highest, x.value)
 	}
 	slices.SortFunc(c.list, compareRank)
@@ -277,13 +289,13 @@ func compareRank(a, b *candidate) int {
 // candidate's value exceeds total.
 type walk struct {
 	candidates *candidates
-	total, fee float64
+	total      float64
 	next       int // position in candidates.list of the next candidate with a value of at most total
 	capped     int // position in candidates.byPrice of the next candidate with a value above total
 }
 
-func (c *candidates) walk(total, fee float64) walk {
-	w := walk{candidates: c, total: total, fee: fee}
+func (c *candidates) walk(total float64) walk {
+	w := walk{candidates: c, total: total}
 	if total >= c.highest {
 		w.capped = len(c.byPrice)
 	}
@@ -301,7 +313,7 @@ func (w *walk) step() (*candidate, float64) {
 	}
 	if w.capped < len(c.byPrice) {
 		x := c.byPrice[w.capped]
-		if maxRatio := w.total / (x.price + w.fee); w.next == len(c.list) || maxRatio > c.list[w.next].maxRatio {
+		if maxRatio := w.total / (x.price + x.fee); w.next == len(c.list) || maxRatio > c.list[w.next].maxRatio {
 			w.capped++
 			return x, maxRatio
 		}

@@ -172,7 +172,7 @@ func (s *search) bestAround(anchor *itemType) *pattern {
 	b := s.builder
 	var best *pattern
 	n := 0
-	w := s.candidates.walk(s.demand.total, s.pricing.fee)
+	w := s.candidates.walk(s.demand.total)
 	for c, maxRatio := w.step(); c != nil; c, maxRatio = w.step() {
 		if best != nil && (n >= b.effort.tried || best.ratio() >= maxRatio*nearBound) {
 			break

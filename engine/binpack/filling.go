@@ -76,10 +76,10 @@ func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	if !f.fits(anchor) || f.add(anchor, 1) == 0 {
 		return nil
 	}
-	f.pattern.fee = b.pricing.fee
-	f.pattern.price = f.pattern.offers.price[c.typ] + b.pricing.fee
+	f.pattern.fee = c.fee
+	f.pattern.price = f.pattern.offers.price[c.typ] + c.fee
 	fill(f)
-	f.pattern.price = f.pattern.offers.price[c.typ] + b.pricing.fee
+	f.pattern.price = f.pattern.offers.price[c.typ] + c.fee
 	p := f.pattern
 	return &p
 }

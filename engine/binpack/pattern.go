@@ -14,7 +14,7 @@ type pattern struct {
 	offers  *offerSet // the offers that all its items may use
 	parts   []part
 	price   float64 // the price of the cheapest offer plus fee, in dollars per hour
-	fee     float64 // Problem.Fee, plus the fee for small solutions (see smallFee)
+	fee     float64 // candidate.fee
 	value   float64 // the sum of the values of its copies when it was built, in dollars per hour
 	waste   float64 // the share of price that exceeds the initial value of its copies, set by computeWaste
 	charge  []int64 // what one bin uses of the budget; nil means BinType.Charge, see charged

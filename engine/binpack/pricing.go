@@ -11,7 +11,6 @@ import (
 type pricing struct {
 	demand             *demand
 	candidates         *candidates
-	fee                float64 // Problem.Fee, plus the fee for small solutions (see smallFee)
 	totalAtUpdate      float64 // demand.total at the last update of the dual prices
 	totalAtGroupPrices float64 // demand.total when updateGroupPrices was last called; 0: call it at the next update
 	covering           *lp.Covering
@@ -22,9 +21,9 @@ type pricing struct {
 	initial            []int         // what was left of them when the search began
 }
 
-// For cheap solutions a fee is added to the price of each bin, so that there are few bins. The cost of the solution is
-// estimated by the value of all copies. The fee is smallFee at a cost of zero, and falls linearly to 0 at smallCost. Both
-// are dollars per hour.
+// For cheap solutions a fee is added to the price of each bin whose type has no supply, so that there are few bins. The cost of the
+// solution is estimated by the value of all copies. The fee is smallFee at a cost of zero, and falls linearly to 0 at smallCost.
+// Both are dollars per hour.
 const (
 	smallFee  = 0.06
 	smallCost = 1.0
@@ -32,13 +31,14 @@ const (
 
 func newPricing(in *instance, d *demand, c *candidates) *pricing {
 	p := &pricing{
-		demand: d, candidates: c, fee: in.problem.Fee, covering: lp.NewCovering(c.width, d.groups),
+		demand: d, candidates: c, covering: lp.NewCovering(c.width, d.groups),
 		open: make([]bool, len(c.list)), stale: true, supplies: in.catalogs[0].supplies,
 	}
 	if slices.ContainsFunc(c.list, func(x *candidate) bool { return x.draw > 0 }) {
 		p.initial, p.covering.Supplies = slices.Clone(p.supplies), make([]float64, len(p.supplies))
 	}
 	d.rank()
+	c.setFees(in.problem.Fee, 0)
 	if !p.update() {
 		return p
 	}
@@ -47,7 +47,7 @@ func newPricing(in *instance, d *demand, c *candidates) *pricing {
 		cost += float64(t.value * float64(t.left))
 	}
 	if more := smallFee * max(0, 1-cost/smallCost); more > 0 {
-		p.fee += more
+		c.setFees(in.problem.Fee, more)
 		p.totalAtGroupPrices = 0
 	}
 	return p
@@ -60,7 +60,7 @@ func (p *pricing) update() bool {
 		return false
 	}
 	p.demand.sort()
-	p.candidates.rank(p.fee)
+	p.candidates.rank()
 	p.totalAtUpdate = p.demand.total
 	if p.totalAtGroupPrices == 0 {
 		p.totalAtGroupPrices = p.demand.total
@@ -76,7 +76,7 @@ const needShift = 0.15
 func (p *pricing) solve() bool {
 	d, c := p.demand, p.candidates
 	if d.total <= p.totalAtGroupPrices/2 || p.totalAtGroupPrices == 0 {
-		c.updateGroupPrices(p.fee)
+		c.updateGroupPrices()
 		p.totalAtGroupPrices, p.stale = d.total, true
 	}
 	for _, x := range c.list {

@@ -65,7 +65,7 @@ func (s *search) patternsFor(bins []*pattern, x, y int) []sparse.Pattern {
 	}
 	var types []sparse.Bin
 	for _, c := range s.candidates.list {
-		b := sparse.Bin{X: c.capacity64(x), Y: c.capacity64(y), Price: c.price + s.pricing.fee}
+		b := sparse.Bin{X: c.capacity64(x), Y: c.capacity64(y), Price: c.price + c.fee}
 		b.MaxRatio = vector.Dot(c.initialBest, c.capacity) / b.Price
 		types = append(types, b)
 	}
@@ -79,7 +79,7 @@ func (s *search) patternsFor(bins []*pattern, x, y int) []sparse.Pattern {
 // patternOf returns c as a pattern, made of remaining copies, in the cheapest bin type that holds them.
 func (s *search) patternOf(c sparse.Pattern) *pattern {
 	x := s.candidates.list[c.Bin]
-	p := &pattern{catalog: x.catalog, typ: x.typ, fee: s.pricing.fee, price: x.price + s.pricing.fee}
+	p := &pattern{catalog: x.catalog, typ: x.typ, fee: x.fee, price: x.price + x.fee}
 	for _, m := range c.Items {
 		t := s.demand.types[m]
 		p.offers = t.fit[x.catalog.index].offers
@@ -154,5 +154,5 @@ func (s *search) rebase() {
 	for _, c := range s.candidates.list {
 		c.best, c.value = c.initialBest, vector.Dot(c.initialBest, c.capacity)
 	}
-	s.candidates.rank(s.pricing.fee)
+	s.candidates.rank()
 }
