@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
@@ -270,4 +271,29 @@ func TestClaimsOfOneCallEndWhileInstancesAreListed(t *testing.T) {
 		t.Errorf("delete the second claim: %v", err)
 	}
 	w.wantAlive(t, 0)
+}
+
+// EC2 does not return an instance that was just launched. Its claim is deleted, and stays until the instance is known and terminated.
+// Two minutes later the instance would not exist.
+func TestDeleteOfAnInstanceThatIsNotKnownYet(t *testing.T) {
+	w := newWorld(t)
+	p := w.start(t)
+	i := create(t, p, w.claimFor(t, "a", "m5.large"))
+	w.launched(t, "a", i)
+	claim := w.load(t, "a")
+	condition.SetTrue(claim, apiv1.ConditionTypeLaunched, time.Now())
+	w.order(t, w.control.SetLag(t.Context(), control.Lag{For: forever}))
+	if err := p.Delete(t.Context(), claim); err == nil || errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("delete of an instance that EC2 does not return yet: %v", err)
+	}
+	w.order(t, w.control.SetLag(t.Context(), control.Lag{}))
+	if err := p.Delete(t.Context(), claim); err != nil {
+		t.Errorf("delete of an instance that EC2 returns: %v", err)
+	}
+	w.wantAlive(t, 0)
+	p = w.startLate(t)
+	w.order(t, w.control.SetLag(t.Context(), control.Lag{For: forever}))
+	if err := p.Delete(t.Context(), claim); !errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("delete of an instance that EC2 does not return any more: %v", err)
+	}
 }

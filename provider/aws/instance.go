@@ -8,12 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -150,26 +153,32 @@ func (p *Provider) describe(ctx context.Context, i instances.Instance, classes m
 	return hydrate(i, d.class, d.types)
 }
 
+// visibleAfter is the time after its launch from which EC2 knows each instance. Its API is eventually consistent.
+const visibleAfter = 2 * time.Minute
+
 // Delete implements cloud.Provider.
 func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	i, err := p.of(ctx, claim)
-	if err != nil {
-		if errors.Is(err, cloud.ErrNotFound) {
-			p.launcher.Forget(claim.UID)
-			if id := claim.Labels[awsv1.LabelCapacityReservationID]; id != "" {
-				_, instance, _ := instances.ParseProviderID(claim.Status.ProviderID)
-				p.reserved.Ended(id, instance)
-			}
+	if err == nil && !i.Ending() {
+		err = p.instances.Terminate(ctx, i)
+	}
+	switch {
+	case errors.Is(err, instances.ErrUnknown) && p.justLaunched(claim):
+		return fmt.Errorf("terminate the instance of claim %s, which was just launched: %s", claim.Name, err.Error()) // no ErrNotFound
+	case errors.Is(err, cloud.ErrNotFound):
+		p.launcher.Forget(claim.UID)
+		if id := claim.Labels[awsv1.LabelCapacityReservationID]; id != "" {
+			_, instance, _ := instances.ParseProviderID(claim.Status.ProviderID)
+			p.reserved.Ended(id, instance)
 		}
-		return err
 	}
-	if i.Ending() {
-		return nil
-	}
-	if err := p.instances.Terminate(ctx, i); err != nil {
-		return err
-	}
-	return nil
+	return err
+}
+
+// justLaunched reports whether EC2 may not know the instance of the claim yet.
+func (p *Provider) justLaunched(claim *apiv1.NodeClaim) bool {
+	c := condition.Get(claim, apiv1.ConditionTypeLaunched)
+	return c != nil && c.Status == metav1.ConditionTrue && p.config.Clock.Since(c.LastTransitionTime.Time) < visibleAfter
 }
 
 // Reboot implements cloud.Provider. The operation ID is not used, because EC2

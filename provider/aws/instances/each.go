@@ -1,11 +1,16 @@
 package instances
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
+
+// ErrUnknown is an ErrNotFound because EC2 does not know the ID. Of an instance that was just launched it may not know it yet. An
+// instance that has ended is known for about an hour.
+var ErrUnknown = fmt.Errorf("EC2 does not know the ID: %w", cloud.ErrNotFound)
 
 const (
 	// maxRefused bounds how many refused calls of one batch are repeated with half of the IDs, apart from those because of
@@ -49,7 +54,7 @@ func (s *Store) each(ids []string, call func(ids []string) error) map[string]err
 			try(ids[len(ids)/2:])
 		case len(ids) == 1 && unknown:
 			s.refused.Delete(ids[0])
-			errs[ids[0]] = cloud.ErrNotFound
+			errs[ids[0]] = ErrUnknown
 		default:
 			for _, id := range ids {
 				errs[id] = err
