@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -189,10 +190,15 @@ func (f *fleetRules) look() {
 	f.lookAtStrangers()
 }
 
-// kept reports whether the node of an instance is Ready and has pods. Such an instance is not ended without a claim.
+// kept reports whether the node of an instance is Ready and has pods, also terminating ones, apart from DaemonSet pods and static
+// pods. Such an instance is not ended without a claim.
 func (f *fleetRules) kept(i control.Instance) bool {
 	n, ok := kubeapi.Find[*corev1.Node](f.world.platform.server, "", i.Node)
-	return ok && nodeReady(n) && len(f.drains.remaining(n.Name)) > 0
+	return ok && nodeReady(n) && slices.ContainsFunc(kubeapi.List[*corev1.Pod](f.world.platform.server), func(p *corev1.Pod) bool {
+		owner := metav1.GetControllerOf(p)
+		return p.Spec.NodeName == n.Name && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed &&
+			(owner == nil || owner.Kind != "DaemonSet" && owner.Kind != "Node")
+	})
 }
 
 func (f *fleetRules) lookAtStrangers() {
