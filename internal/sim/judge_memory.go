@@ -27,6 +27,9 @@ var more = map[string]int{
 	"internal/controller/metrics/series.written[]": 16,
 	// A history of five minutes, hours and days, in which the number of keys is bounded.
 	"internal/ledger/Bucket.Dollars": -1,
+	// The log keeps at most 1,000 episodes and 4 MiB of them. Long episodes replace short ones in the course of a day.
+	"internal/decisions/Episode.Refused": -1, "internal/decisions/Episode.Effects": -1,
+	"internal/decisions/Episode.Launches": -1, "internal/decisions/Episode.Removals": -1, "internal/decisions/Episode.Pools": -1,
 }
 
 // memoryRules report maps, slices and channels of the operator's replicas that have more entries than their limit, see
