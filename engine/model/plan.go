@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/units"
 )
@@ -59,6 +62,27 @@ type PlannedNode struct {
 
 // Price returns the price of the node's cheapest option, in dollars per hour.
 func (n *PlannedNode) Price() float64 { return n.Offering.Price }
+
+// ClaimRequirements returns the requirements of the NodeClaim of the node: those of the node, with the names of its instance
+// types and the capacity types of their launchable offerings. The names are in alphabetical order. The provider sorts the
+// types by their current prices at the launch.
+func (n *PlannedNode) ClaimRequirements() []apiv1.NodeSelectorRequirementWithMinValues {
+	names := make([]string, len(n.Options))
+	var capacityTypes []string
+	for i, t := range n.Options {
+		names[i] = t.Name
+		for _, o := range t.Offerings {
+			if _, ok := n.Requirements.Intersects(o.Requirements); ok && o.Launchable() &&
+				!slices.Contains(capacityTypes, o.CapacityType) {
+				capacityTypes = append(capacityTypes, o.CapacityType)
+			}
+		}
+	}
+	return n.Requirements.With(
+		require.New(corev1.LabelInstanceTypeStable, corev1.NodeSelectorOpIn, names...),
+		require.New(apiv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, capacityTypes...),
+	).Spec()
+}
 
 // A Refusal is a group of equal pods that get no node.
 type Refusal struct {

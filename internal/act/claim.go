@@ -1,7 +1,6 @@
 package act
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/overlay"
-	"github.com/karpenter-go/karpenter/engine/require"
 )
 
 // ClaimFor returns the claim for the planned node. It has the values of the pool's template and the hash by which drift is
@@ -37,7 +35,7 @@ func ClaimFor(n *model.PlannedNode, labels apiv1.LabelRules) *apiv1.NodeClaim {
 	c.Spec = apiv1.NodeClaimSpec{
 		Taints:                 template.Spec.Taints,
 		StartupTaints:          template.Spec.StartupTaints,
-		Requirements:           claimRequirements(n),
+		Requirements:           n.ClaimRequirements(),
 		NodeClassRef:           template.Spec.NodeClassRef,
 		TerminationGracePeriod: template.Spec.TerminationGracePeriod,
 		ExpireAfter:            template.Spec.ExpireAfter,
@@ -60,27 +58,6 @@ func ownedBy(pool *apiv1.NodePool) metav1.OwnerReference {
 		APIVersion: apiv1.GroupVersion.String(), Kind: "NodePool", Name: pool.Name, UID: pool.UID,
 		BlockOwnerDeletion: &yes,
 	}
-}
-
-// claimRequirements returns the requirements of the node, with the names of its instance types and the capacity types of
-// their launchable offerings. The names are in alphabetical order. The provider sorts the types by their current prices at
-// the launch.
-func claimRequirements(n *model.PlannedNode) []apiv1.NodeSelectorRequirementWithMinValues {
-	names := make([]string, len(n.Options))
-	var capacityTypes []string
-	for i, t := range n.Options {
-		names[i] = t.Name
-		for _, o := range t.Offerings {
-			if _, ok := n.Requirements.Intersects(o.Requirements); ok && o.Launchable() &&
-				!slices.Contains(capacityTypes, o.CapacityType) {
-				capacityTypes = append(capacityTypes, o.CapacityType)
-			}
-		}
-	}
-	return n.Requirements.With(
-		require.New(corev1.LabelInstanceTypeStable, corev1.NodeSelectorOpIn, names...),
-		require.New(apiv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, capacityTypes...),
-	).Spec()
 }
 
 // claimLabels returns the labels of the pool (those of its template and the name of the pool) and the label of the node

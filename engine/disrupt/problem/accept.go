@@ -88,8 +88,7 @@ func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta 
 		labels[apiv1.NodePoolLabelKey] = r.Pool.Name
 		claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 		claim.Spec.Taints = r.Pool.Taints
-		types := require.New(corev1.LabelInstanceTypeStable, corev1.NodeSelectorOpIn, names(r.Options)...)
-		claim.Spec.Requirements = r.Requirements.With(types).Spec()
+		claim.Spec.Requirements = r.ClaimRequirements()
 		change.Claims = append(change.Claims, claim)
 		for _, p := range r.Pods {
 			o := *p.Object
@@ -99,13 +98,6 @@ func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta 
 	}
 	change.Types = typesAfter(st.Cluster, replacements)
 	return change
-}
-
-func names(types []*model.InstanceType) (out []string) {
-	for _, t := range types {
-		out = append(out, t.Name)
-	}
-	return out
 }
 
 // original returns the command with the pods, nodes and types of the Snapshot instead of their copies in the what-if.

@@ -17,8 +17,8 @@ type Placement struct {
 	// Counts are how many pods each topology group counts in each domain: those of Problem.Counts, and the pods placed so
 	// far.
 	Counts *compile.Counts
-	// Waiting[c] are the pods of class c that are not placed yet, in key order. The last unkept[c] of them are nominated to a
-	// node, or were planned for one, that could not take them so far.
+	// Waiting[c] are the pods of class c that are not placed yet, in key order. The last unkept[c] of them, or all if fewer are
+	// left, are nominated to a node, or were planned for one, that could not take them so far.
 	Waiting [][]*model.Pod
 	// Nominated[c] are the pods of class c that KeepNominated placed on the node to which they are nominated or for which
 	// they were planned.
