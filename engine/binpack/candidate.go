@@ -19,7 +19,7 @@ type candidate struct {
 	capacity []float64 // by dimension, divided by Problem.Units; then by scarce cardinality
 	price    float64   // the price of the cheapest offer that any item type may use, without the fee
 	fee      float64   // Problem.Fee, plus the fee for small solutions (see smallFee) unless the type has a supply
-	holdsAll bool      // a bin can hold a copy of each item type that may use the catalog
+	holdsAll bool      // a bin can hold a copy of each item type with remaining copies that may use the catalog
 	// draw is what a bin of a Paid type uses of its supply, as a share of what was left when the search began. It is 0 for
 	// other types, and if a catalog has a budget.
 	draw float64
@@ -46,61 +46,47 @@ type candidates struct {
 	list     []*candidate // in order of compareRank, once rank was called
 	byPrice  []*candidate // the same candidates by rising price + fee
 	highest  float64      // the highest candidate.value
-	uses     []groupUse   // memory for the results of usesOf
 }
 
-// A groupUse is the bin types of one catalog that can hold an item of one price group with one offer set. A price group is
+// A groupUse is the bin types of one catalog that can hold the items of one price group with one offer set. A price group is
 // the item types that pay the same prices.
 type groupUse struct {
-	offers *offerSet
-	group  int
-	types  typeset.Set
+	offers    *offerSet
+	group     int
+	some, all typeset.Set // the bin types that can hold a copy of some of these item types; of each of them
 }
 
 func newCandidates(in *instance, d *demand) *candidates {
 	c := &candidates{catalogs: in.catalogs, demand: d, width: in.problem.Dimensions + len(d.scarce)}
 	budgeted := hasBudget(in.problem)
 	for _, cat := range in.catalogs {
-		var held typeset.Tally
-		all := 0
-		for _, t := range d.types {
-			if f := &t.fit[cat.index]; f.offers != nil {
-				held.Count(f.types)
-				all++
-			}
-		}
-		uses := c.usesOf(cat)
 		for j := range cat.types {
-			n := held.Of(j)
-			if supply := cat.types[j].Supply; n == 0 || supply >= 0 && cat.supplies[supply] < cat.types[j].draw() {
+			t := &cat.types[j]
+			if t.Supply >= 0 && cat.supplies[t.Supply] < t.draw() {
 				continue
 			}
-			x := &candidate{index: len(c.list), catalog: cat, typ: j, price: math.Inf(1), holdsAll: n == all}
-			x.capacity = slices.Clone(cat.scaled[j])
+			x := &candidate{index: len(c.list), catalog: cat, typ: j, groupPrice: make([]float64, d.groups)}
+			x.capacity = vector.Scale(t.Capacity, in.units)
 			for _, s := range d.scarce {
 				x.capacity = append(x.capacity, float64(s.max))
 			}
-			for i := range uses {
-				if u := &uses[i]; u.types.Has(j) {
-					x.price = min(x.price, u.offers.price[j])
-				}
-			}
-			if t := &cat.types[j]; t.Paid && !budgeted {
+			if t.Paid && !budgeted {
 				x.draw = float64(t.draw()) / float64(cat.supplies[t.Supply])
 			}
 			c.list = append(c.list, x)
 		}
 	}
+	c.updateGroupPrices()
+	c.list = slices.DeleteFunc(c.list, func(x *candidate) bool { return x.groups == 0 })
 	// With several groups no candidate is removed, because the offers that items of two groups have in common may be cheapest
 	// in a dominated type. A removed type can still become an option of a bin.
 	if d.groups == 1 {
-		c.updateGroupPrices()
 		c.list = c.undominated(c.list, func(x *candidate) bool {
 			return len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0
 		})
-		for i, x := range c.list {
-			x.index = i
-		}
+	}
+	for i, x := range c.list {
+		x.index, x.price = i, slices.Min(x.groupPrice)
 	}
 	c.byPrice = slices.Clone(c.list)
 	c.setFees(0, 0)
@@ -108,9 +94,9 @@ func newCandidates(in *instance, d *demand) *candidates {
 }
 
 // usesOf returns a groupUse for each combination of price group and offer set that item types with remaining copies have in
-// the catalog. The next call overwrites the result.
+// the catalog.
 func (c *candidates) usesOf(cat *catalog) []groupUse {
-	out := c.uses[:0]
+	var out []groupUse
 	for _, t := range c.demand.types {
 		f := &t.fit[cat.index]
 		if t.left == 0 || f.offers == nil {
@@ -119,13 +105,11 @@ func (c *candidates) usesOf(cat *catalog) []groupUse {
 		i := slices.IndexFunc(out, func(u groupUse) bool { return u.offers == f.offers && u.group == t.group })
 		if i < 0 {
 			i = len(out)
-			out = append(out, groupUse{offers: f.offers, group: t.group, types: typeset.New(len(cat.types))})
+			out = append(out, groupUse{f.offers, t.group, slices.Clone(f.types), slices.Clone(f.types)})
 		}
-		for w, v := range f.types {
-			out[i].types[w] |= v
-		}
+		out[i].some.Join(f.types)
+		out[i].all.Keep(f.types)
 	}
-	c.uses = out
 	return out
 }
 
@@ -164,7 +148,8 @@ func (c *candidates) undominated(list []*candidate, mayDominate func(*candidate)
 }
 
 // dominates reports whether x is at least as good as the other candidate: of the same catalog, with no less capacity in any
-// dimension, no higher price for any price group, and allowed for each item type that may use the other candidate.
+// dimension, no higher price for any price group, and allowed for each item type with remaining copies that may use the
+// other candidate.
 func (c *candidates) dominates(x, other *candidate) bool {
 	if x.catalog != other.catalog {
 		return false
@@ -181,7 +166,7 @@ func (c *candidates) dominates(x, other *candidate) bool {
 	}
 	return x.holdsAll || !slices.ContainsFunc(c.demand.types, func(t *itemType) bool {
 		f := &t.fit[x.catalog.index]
-		return f.offers != nil && f.types.Has(other.typ) && !f.types.Has(x.typ)
+		return t.left > 0 && f.offers != nil && f.types.Has(other.typ) && !f.types.Has(x.typ)
 	})
 }
 
@@ -197,35 +182,23 @@ func (c *candidates) setFees(fee, small float64) {
 	slices.SortStableFunc(c.byPrice, func(a, b *candidate) int { return cmp.Compare(a.price+a.fee, b.price+b.fee) })
 }
 
-// updateGroupPrices recomputes groupPrice and groups of all candidates, for the item types with remaining copies.
+// updateGroupPrices recomputes groupPrice, groups and holdsAll of all candidates, for the item types with remaining copies.
 func (c *candidates) updateGroupPrices() {
+	uses := make([][]groupUse, len(c.catalogs))
+	for i, cat := range c.catalogs {
+		uses[i] = c.usesOf(cat)
+	}
 	for _, x := range c.list {
-		if x.groupPrice == nil {
-			x.groupPrice = make([]float64, c.demand.groups)
-		}
 		for g := range x.groupPrice {
 			x.groupPrice[g] = math.Inf(1)
 		}
-	}
-	for _, cat := range c.catalogs {
-		uses := c.usesOf(cat)
-		for _, x := range c.list {
-			if x.catalog != cat {
-				continue
+		x.groups, x.holdsAll = 0, true
+		for _, u := range uses[x.catalog.index] {
+			if u.some.Has(x.typ) {
+				x.groupPrice[u.group] = min(x.groupPrice[u.group], u.offers.price[x.typ]+x.fee)
+				x.groups |= 1 << u.group
 			}
-			for i := range uses {
-				if u := &uses[i]; u.types.Has(x.typ) {
-					x.groupPrice[u.group] = min(x.groupPrice[u.group], u.offers.price[x.typ]+x.fee)
-				}
-			}
-		}
-	}
-	for _, x := range c.list {
-		x.groups = 0
-		for g, v := range x.groupPrice {
-			if !math.IsInf(v, 1) {
-				x.groups |= 1 << g
-			}
+			x.holdsAll = x.holdsAll && u.all.Has(x.typ)
 		}
 	}
 }

@@ -3,22 +3,19 @@ package binpack
 import (
 	"slices"
 	"sort"
-
-	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
 // A catalog is the working state of a Catalog: what the opened bins leave of its budget and supplies.
 type catalog struct {
 	index    int
 	types    []BinType
-	scaled   [][]float64 // scaled[j] is the capacity of type j divided by Problem.Units
 	lookup   *Index
 	left     []int64 // the budget that is left, by budget dimension
 	supplies []int   // supplies[i] is the number of units left of supply i; all catalogs share the slice
 	limited  bool    // there is a budget, or a type whose supply sufficed for a bin at the beginning
 }
 
-func newCatalog(c *Catalog, index int, units []float64, supplies []int) *catalog {
+func newCatalog(c *Catalog, index int, supplies []int) *catalog {
 	out := &catalog{
 		index: index, types: c.Types, lookup: c.Index, left: slices.Clone(c.Budget), supplies: supplies,
 		limited: len(c.Budget) > 0,
@@ -28,7 +25,6 @@ func newCatalog(c *Catalog, index int, units []float64, supplies []int) *catalog
 	}
 	for i := range c.Types {
 		t := &c.Types[i]
-		out.scaled = append(out.scaled, vector.Scale(t.Capacity, units))
 		out.limited = out.limited || t.Supply >= 0 && supplies[t.Supply] >= t.draw()
 	}
 	return out

@@ -37,7 +37,7 @@ func newInstance(p *Problem, o Options) *instance {
 	}
 	supplies := slices.Clone(p.Supplies)
 	for i := range p.Catalogs {
-		in.catalogs = append(in.catalogs, newCatalog(&p.Catalogs[i], i, in.units, supplies))
+		in.catalogs = append(in.catalogs, newCatalog(&p.Catalogs[i], i, supplies))
 	}
 	for i := range p.Items {
 		in.items[i] = item{Item: &p.Items[i], index: i, left: p.Items[i].Copies}

@@ -39,6 +39,13 @@ func (b Set) Keep(o Set) {
 	}
 }
 
+// Join adds the types of o.
+func (b Set) Join(o Set) {
+	for i := range b {
+		b[i] |= o[i]
+	}
+}
+
 // And returns the intersection of both sets as a new set.
 func (b Set) And(o Set) Set {
 	out := slices.Clone(b)
@@ -53,32 +60,4 @@ func (b Set) Each(f func(i int)) {
 			f(w*64 + bits.TrailingZeros64(word))
 		}
 	}
-}
-
-// A Tally holds a number for each type: of how many counted sets it is an element. Bit i of that number is in element i
-// of the Tally. So one operation on words updates 64 numbers.
-type Tally []Set
-
-// Count counts the set b: it adds one to the tally of each type in b.
-func (t *Tally) Count(b Set) {
-	for w, carry := range b {
-		for i := 0; carry != 0; i++ {
-			if i == len(*t) {
-				*t = append(*t, make(Set, len(b)))
-			}
-			word := &(*t)[i][w]
-			*word, carry = *word^carry, *word&carry
-		}
-	}
-}
-
-// Of returns the number of type i: how many of the counted sets contain it.
-func (t Tally) Of(i int) int {
-	n := 0
-	for bit, b := range t {
-		if b.Has(i) {
-			n |= 1 << bit
-		}
-	}
-	return n
 }
