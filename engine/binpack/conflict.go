@@ -21,15 +21,12 @@ func countOf(counts []Count, group int) int {
 type conflictState struct {
 	present, limit []int
 	stamp          []int
-	bin            int // number of the current bin, from 1
+	bin            int // number of the current bin, from 1; a new number starts an empty bin
 }
 
 func newConflictState(groups int) *conflictState {
 	return &conflictState{present: make([]int, groups), limit: make([]int, groups), stamp: make([]int, groups)}
 }
-
-// reset starts a new bin.
-func (l *conflictState) reset() { l.bin++ }
 
 // touch makes present and limit of a group valid: it resets them if they belong to an earlier bin.
 func (l *conflictState) touch(group int) {

@@ -22,7 +22,7 @@ func newSearch(in *instance, items []*item) *search {
 	s := &search{in: in, demand: newDemand(in, items)}
 	s.candidates = newCandidates(in, s.demand)
 	s.pricing = newPricing(in, s.demand, s.candidates)
-	s.builder = newBuilder(in, s.demand, s.candidates, s.pricing)
+	s.builder = newBuilder(in, s.demand)
 	s.builder.effort = s.chooseEffort()
 	return s
 }
@@ -181,7 +181,7 @@ func (s *search) bestAround(anchor *itemType) *pattern {
 			continue
 		}
 		n++
-		if p := s.bestIn(c, anchor); p != nil && p.better(best) {
+		if p := s.bestIn(c, anchor); p.better(best) {
 			best = p
 		}
 	}
@@ -196,14 +196,7 @@ func (s *search) bestIn(c *candidate, anchor *itemType) *pattern {
 	b := s.builder
 	var best *pattern
 	try := func(fill order) {
-		p := b.build(c, anchor, fill)
-		if p == nil {
-			return
-		}
-		if !b.effort.sparse {
-			b.polish(p)
-		}
-		if p.better(best) {
+		if p := b.build(c, anchor, fill); p.better(best) {
 			best = p
 		}
 	}

@@ -6,18 +6,6 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// A builder builds the patterns of one search.
-type builder struct {
-	in         *instance
-	demand     *demand
-	candidates *candidates
-	pricing    *pricing
-	effort     effort
-	patterns   int // the number of patterns built so far; also the number of the current pattern, from 1
-	looked     int // work done: for each pattern, 8 plus the number of item types considered; improve starts it again at 0
-	scratch    *scratch
-}
-
 // An effort is how much work the search spends on each pattern that it opens.
 type effort struct {
 	anchors int     // how many anchors are tried, more if none has a pattern. A pattern is built around the item type anchor
@@ -27,68 +15,58 @@ type effort struct {
 	sparse  bool    // the problem is sparse (search.isSparse), so package sparse packs all copies again
 }
 
-// A scratch is memory that the builder reuses for all patterns.
-type scratch struct {
-	open, trade, matched []*itemType
-	scores               []float64
-	free                 []int64
-	scaledFree           []float64 // scaledFree[d] is the free capacity divided by the square of the bin's capacity, or 0 if that is 0
-	inverse              []float64 // inverse[d] is 1 divided by the bin's capacity, or 0 if that is 0
-	conflicts            *conflictState
-	filling              filling
-	parts                []part
-	refused              []int // memory for filling.refused
-}
-
-func newBuilder(in *instance, d *demand, c *candidates, p *pricing) *builder {
-	n := in.problem.Dimensions
-	return &builder{in: in, demand: d, candidates: c, pricing: p, scratch: &scratch{
-		free: make([]int64, n), scaledFree: make([]float64, n), inverse: make([]float64, n),
-		conflicts: newConflictState(in.problem.Groups), refused: make([]int, d.classes),
-	}}
-}
-
-// A filling is a pattern to which copies are still being added.
-type filling struct {
-	*builder
-	pattern   pattern
+// A builder builds the patterns of one search, one after another. The fields from candidate on describe the current pattern.
+type builder struct {
+	in        *instance
+	demand    *demand
+	effort    effort
+	patterns  int // the number of patterns built so far; also the number of the current pattern, from 1
+	looked    int // work done: for each pattern, 8 plus the number of item types considered; improve starts it again at 0
 	candidate *candidate
-	free      []int64
+	pattern   pattern
+	free      []int64     // the free capacity by dimension
 	open      []*itemType // the item types to add, by falling value
-	// refused[k] equals builder.patterns, the number of this pattern, if no further copy of conflict class k can be added
-	// to it. Adding copies of other classes does not change that.
-	refused []int
+	// refused[k] equals patterns if no further copy of conflict class k can be added to the current pattern. Adding copies of
+	// other classes does not change that.
+	refused   []int
+	conflicts *conflictState
+	matching  matching
+}
+
+func newBuilder(in *instance, d *demand) *builder {
+	n := in.problem.Dimensions
+	return &builder{
+		in: in, demand: d, refused: make([]int, d.classes), conflicts: newConflictState(in.problem.Groups),
+		matching: matching{scaledFree: make([]float64, n), inverse: make([]float64, n)},
+	}
 }
 
 // build returns a pattern in a bin of the candidate: one copy of the item type anchor, then the copies that the rule fill
-// adds. It returns nil if no copy of anchor can be added to an empty bin.
+// adds, improved by polish unless the problem is sparse. It returns nil if no copy of anchor can be added to an empty bin.
 func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	b.patterns++
-	f := &b.scratch.filling
-	*f = filling{builder: b, candidate: c, refused: b.scratch.refused}
-	t := &c.catalog.types[c.typ]
-	f.pattern.catalog, f.pattern.typ = c.catalog, c.typ
-	f.free = append(b.scratch.free[:0], t.Capacity...)
-	b.scratch.conflicts.reset()
-	f.open = b.sample(c)
-	b.looked += len(f.open) + 8
+	b.conflicts.bin = b.patterns
+	b.candidate, b.pattern = c, pattern{catalog: c.catalog, typ: c.typ, fee: c.fee}
+	b.free = append(b.free[:0], c.catalog.types[c.typ].Capacity...)
+	b.sample(c)
+	b.looked += len(b.open) + 8
 	anchor.used = 0
-	if !f.fits(anchor) || f.add(anchor, 1) == 0 {
+	if !b.fits(anchor) || b.add(anchor, 1) == 0 {
 		return nil
 	}
-	f.pattern.fee = c.fee
-	f.pattern.price = f.pattern.offers.price[c.typ] + c.fee
-	fill(f)
-	f.pattern.price = f.pattern.offers.price[c.typ] + c.fee
-	p := f.pattern
+	fill(b)
+	if !b.effort.sparse {
+		b.polish()
+	}
+	p := b.pattern
 	return &p
 }
 
-// sample returns the item types to consider for this pattern, by falling value: those that may use the candidate. If
+// sample sets open to the item types to consider for this pattern, by falling value: those that may use the candidate. If
 // byValue has effort.sample elements or more, it takes only every n-th one, so that there are at most effort.sample. The
 // first one differs from pattern to pattern.
-func (b *builder) sample(c *candidate) []*itemType {
-	out := b.scratch.open[:0]
+func (b *builder) sample(c *candidate) {
+	b.open = b.open[:0]
 	byValue := b.demand.byValue
 	stride := 1 + len(byValue)/b.effort.sample
 	for i := (b.patterns - 1) % stride; i < len(byValue); i += stride {
@@ -98,20 +76,18 @@ func (b *builder) sample(c *candidate) []*itemType {
 		}
 		if on := &t.fit[c.catalog.index]; on.offers != nil && on.types.Has(c.typ) {
 			t.used = 0
-			out = append(out, t)
+			b.open = append(b.open, t)
 		}
 	}
-	b.scratch.open = out
-	return out
 }
 
 // fits reports whether another copy of t remains and the free capacity holds it.
-func (f *filling) fits(t *itemType) bool {
+func (b *builder) fits(t *itemType) bool {
 	if t.used >= t.left {
 		return false
 	}
 	for d, v := range t.demand {
-		if v > 0 && v > f.free[d] {
+		if v > 0 && v > b.free[d] {
 			return false
 		}
 	}
@@ -119,13 +95,13 @@ func (f *filling) fits(t *itemType) bool {
 }
 
 // room returns how many more copies of t the free capacity holds, at most the number of remaining copies.
-func (f *filling) room(t *itemType) int { return vector.Copies(t.demand, f.free, t.left-t.used) }
+func (b *builder) room(t *itemType) int { return vector.Copies(t.demand, b.free, t.left-t.used) }
 
-// refusesClasses reports whether the pattern can take no further copy of t, because f.refused excludes the conflict class
+// refusesClasses reports whether the pattern can take no further copy of t, because b.refused excludes the conflict class
 // of each of its items. Items of one conflict class have equal counts and bounds.
-func (f *filling) refusesClasses(t *itemType) bool {
+func (b *builder) refusesClasses(t *itemType) bool {
 	for i := range t.classes {
-		if f.refused[t.classes[i].number] != f.patterns {
+		if b.refused[t.classes[i].number] != b.patterns {
 			return false
 		}
 	}
@@ -135,8 +111,8 @@ func (f *filling) refusesClasses(t *itemType) bool {
 // add adds at most n copies of t and returns how many it added. Bounds and Distinct conditions can lower the number. It
 // narrows the pattern's offers to those that t may use. It adds none if no offer of the bin type is left, or if the bin's
 // price rises by more than the value of n copies.
-func (f *filling) add(t *itemType, n int) int {
-	p := &f.pattern
+func (b *builder) add(t *itemType, n int) int {
+	p := &b.pattern
 	own := t.fit[p.catalog.index].offers
 	offers := own
 	if p.offers != nil && p.offers != own {
@@ -148,38 +124,38 @@ func (f *filling) add(t *itemType, n int) int {
 			return 0
 		}
 	}
-	if len(offers.distinct) > 0 && !f.in.options.RelaxDistinct {
-		if n = f.keepDistinct(offers, t, n); n == 0 {
+	if len(offers.distinct) > 0 && !b.in.options.RelaxDistinct {
+		if n = b.keepDistinct(offers, t, n); n == 0 {
 			return 0
 		}
 	}
-	added := f.addItems(t, n)
+	added := b.addItems(t, n)
 	if added > 0 {
 		p.offers = offers
 		t.used += added
-		vector.Subtract(f.free, t.demand, added)
+		vector.Subtract(b.free, t.demand, added)
 		p.value += float64(t.value * float64(added))
 	}
 	return added
 }
 
 // addItems adds at most n copies of the items of t to the parts, class by class. It returns how many it added.
-func (f *filling) addItems(t *itemType, n int) int {
+func (b *builder) addItems(t *itemType, n int) int {
 	added := 0
 	for i := range t.classes {
 		c := &t.classes[i]
-		if f.refused[c.number] == f.patterns {
+		if b.refused[c.number] == b.patterns {
 			continue
 		}
 		for _, it := range c.open() {
 			m := it.left
-			if it.stamp == f.patterns {
-				m -= it.inPattern
+			if it.stamp == b.patterns {
+				m -= b.pattern.parts[it.part].n
 			}
 			if m == 0 {
 				continue
 			}
-			got := f.put(t, c, it, min(m, n-added))
+			got := b.put(t, c, it, min(m, n-added))
 			if added += got; got == 0 || added == n {
 				break // the class is refused, or n copies are added
 			}
@@ -192,32 +168,31 @@ func (f *filling) addItems(t *itemType, n int) int {
 }
 
 // put adds at most n copies of the item, of class c of t, to the parts, as bounds allow. It returns how many it added.
-func (f *filling) put(t *itemType, c *itemClass, it *item, n int) int {
+func (b *builder) put(t *itemType, c *itemClass, it *item, n int) int {
 	if it.hasConflicts() {
-		if n = f.scratch.conflicts.admits(it.Item, n); n == 0 {
-			f.refused[c.number] = f.patterns
+		if n = b.conflicts.admits(it.Item, n); n == 0 {
+			b.refused[c.number] = b.patterns
 			return 0
 		}
-		f.scratch.conflicts.add(it.Item, n)
+		b.conflicts.add(it.Item, n)
 	}
-	if it.stamp == f.patterns {
-		it.inPattern += n
-		f.pattern.parts[it.part].n += n
+	if it.stamp == b.patterns {
+		b.pattern.parts[it.part].n += n
 		return n
 	}
-	it.stamp, it.inPattern, it.part = f.patterns, n, len(f.pattern.parts)
-	f.pattern.parts = append(f.pattern.parts, part{item: it, typ: t, class: c, n: n})
+	it.stamp, it.part = b.patterns, len(b.pattern.parts)
+	b.pattern.parts = append(b.pattern.parts, part{item: it, typ: t, class: c, n: n})
 	return n
 }
 
 // keepDistinct returns the largest of n, n/2, n/4, ... such that the bin with that many more copies of t has enough
 // option types to meet the Distinct conditions of offers. It returns 0 if there is none.
-func (f *filling) keepDistinct(offers *offerSet, t *itemType, n int) int {
-	p := &f.pattern
+func (b *builder) keepDistinct(offers *offerSet, t *itemType, n int) int {
+	p := &b.pattern
 	typ, allowed := &p.catalog.types[p.typ], append(p.allowed(), t.fit[p.catalog.index].types)
 	for ; n > 0; n /= 2 {
 		used := slices.Clone(typ.Capacity)
-		vector.Subtract(used, f.free, 1)
+		vector.Subtract(used, b.free, 1)
 		vector.Subtract(used, t.demand, -n)
 		options := p.catalog.lookup.Options(offers.id, used, typ.Supply, allowed...)
 		if offers.satisfied(p.catalog.affordable(options.Types)) {

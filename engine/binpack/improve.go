@@ -74,14 +74,14 @@ func (r *ruiner) attempt(n int) bool {
 	picked := r.pick(ruinSizes[n%len(ruinSizes)], r.seed>>33)
 	before := 0.0
 	for _, i := range picked {
-		before += r.bins[i].price
+		before += r.bins[i].price()
 		r.bins[i].move(-1)
 	}
 	r.disturb(n)
 	fresh := r.search.open(false)
 	after := 0.0
 	for _, p := range fresh {
-		after += p.price
+		after += p.price()
 		p.computeWaste()
 	}
 	whole := !slices.ContainsFunc(r.search.demand.byValue, func(t *itemType) bool { return t.left > 0 })

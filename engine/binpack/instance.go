@@ -22,9 +22,9 @@ type item struct {
 	index int // in Problem.Items
 	left  int // the number of remaining copies: those in no bin yet
 	class int // the number of the conflict class; items of one class have equal counts and bounds
-	// stamp is the number of the last pattern that got a copy of the item. inPattern is the number of copies in that pattern,
-	// and part is their index in pattern.parts. Both are valid only while that pattern is being built.
-	inPattern, stamp, part int
+	// stamp is the number of the last pattern that got a copy of the item. part is the index of its copies in pattern.parts. It
+	// is valid only while that pattern is being built.
+	stamp, part int
 }
 
 // hasConflicts reports whether the item has counts or bounds, which restrict the items that share a bin with it.

@@ -3,36 +3,36 @@ package binpack
 import "math"
 
 // An order is a rule for filling a bin: it chooses item types and adds copies of them to the pattern.
-type order func(f *filling)
+type order func(b *builder)
 
 // orders are the rules for all bins. effort.orders has those that a search uses.
 var orders = [...]order{byShare, byValue}
 
-// byValue adds copies of the item types by falling value, as many of each as fit and as f.add accepts.
-func byValue(f *filling) {
-	for _, t := range f.open {
-		if f.fits(t) {
-			f.add(t, f.room(t))
+// byValue adds copies of the item types by falling value, as many of each as fit and as b.add accepts.
+func byValue(b *builder) {
+	for _, t := range b.open {
+		if b.fits(t) {
+			b.add(t, b.room(t))
 		}
 	}
 }
 
 // byDirection adds copies of any item types as match chooses them, without shares by value. It uses all dimensions of a bin
 // evenly. The copies that it leaves fill other bins less well, so it is not in orders.
-func byDirection(f *filling) { f.match(f.open, math.Inf(1)) }
+func byDirection(b *builder) { b.match(b.open, math.Inf(1)) }
 
 // byShare splits the item types, ordered by falling value, into ranges. In a range the lowest value is more than half
 // the highest. Each range fills a share of the bin: its share of the total value of remaining copies. So the first bins
 // do not use up the small copies that fill gaps in later ones. Within a range, match chooses the item types. At the end
 // match fills the free capacity with copies of any item type.
-func byShare(f *filling) {
+func byShare(b *builder) {
 	total := 0.0
-	for _, t := range f.open {
+	for _, t := range b.open {
 		total += float64(t.value * float64(t.left))
 	}
-	value := min(f.candidate.value, total)
+	value := min(b.candidate.value, total)
 	due := 0.0
-	for open := f.open; len(open) > 0; {
+	for open := b.open; len(open) > 0; {
 		n := 1
 		for n < len(open) && open[n].value > open[0].value/2 {
 			n++
@@ -42,51 +42,59 @@ func byShare(f *filling) {
 			share += float64(t.value * float64(t.left))
 		}
 		due += value * share / total
-		f.match(open[:n], due)
+		b.match(open[:n], due)
 		open = open[n:]
 	}
-	f.match(f.open, math.Inf(1))
+	b.match(b.open, math.Inf(1))
+}
+
+// A matching is memory of match, which reuses it for all patterns.
+type matching struct {
+	types      []*itemType
+	scores     []float64 // by index in types
+	scaledFree []float64 // scaledFree[d] is the free capacity divided by the square of the bin's capacity, or 0 if that is 0
+	inverse    []float64 // inverse[d] is 1 divided by the bin's capacity, or 0 if that is 0
 }
 
 // match adds copies of the given types until the pattern's value reaches due or no copy fits. Each step takes the type
 // whose demand has the smallest angle to the free capacity, both as shares of the bin's capacity. It adds half of the
 // copies that fit, rounded up, or fewer if they reach due. So no dimension runs out long before the others (the dot-product
 // heuristic, Panigrahy et al. 2011).
-func (f *filling) match(open []*itemType, due float64) {
-	scaledFree, inverse := f.scratch.scaledFree, f.scratch.inverse
+func (b *builder) match(open []*itemType, due float64) {
+	scaledFree, inverse := b.matching.scaledFree, b.matching.inverse
 	for d := range inverse {
 		inverse[d] = 0
-		if v := f.candidate.capacity[d]; v > 0 {
+		if v := b.candidate.capacity[d]; v > 0 {
 			inverse[d] = 1 / v
 		}
 	}
-	types, scores := append(f.scratch.matched[:0], open...), f.scratch.scores
-	f.scratch.matched = types
-	for f.pattern.value < due {
-		for d, v := range f.free {
-			scaledFree[d] = float64(max(v, 0)) / f.in.units[d] * inverse[d] * inverse[d]
+	types, scores := append(b.matching.types[:0], open...), b.matching.scores
+	b.matching.types = types
+	for b.pattern.value < due {
+		for d, v := range b.free {
+			scaledFree[d] = float64(max(v, 0)) / b.in.units[d] * inverse[d] * inverse[d]
 		}
 		n := 0
 		scores = scores[:0]
 		for _, t := range types {
-			if f.fits(t) && !f.refusesClasses(t) {
+			if b.fits(t) && !b.refusesClasses(t) {
 				types[n] = t
 				scores = append(scores, t.match(scaledFree, inverse))
 				n++
 			}
 		}
 		var added bool
-		if types, scores, added = f.addBest(types[:n], scores, due); !added {
+		if types, scores, added = b.addBest(types[:n], scores, due); !added {
 			return
 		}
-		f.scratch.scores = scores
+		b.matching.scores = scores
 	}
 }
 
 // addBest adds copies of the type with the highest score. If no copy of it can be added, it takes the next type. It
 // returns the types and scores without those that it found cannot be added, and whether it added a copy. due is the value
 // that the pattern is to reach.
-func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*itemType, []float64, bool) {
+func (b *builder) addBest(types []*itemType, scores []float64, due float64) ([]*itemType, []float64, bool) {
 	for {
 		best, score := -1, -1.0
 		for i, v := range scores {
@@ -98,16 +106,16 @@ func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*
 			return types, scores, false
 		}
 		t := types[best]
-		many := (f.room(t) + 1) / 2
-		if enough := (due - f.pattern.value) / t.value; enough < float64(many) {
+		many := (b.room(t) + 1) / 2
+		if enough := (due - b.pattern.value) / t.value; enough < float64(many) {
 			many = max(1, int(math.Ceil(enough)))
 		}
-		if f.add(t, many) > 0 {
+		if b.add(t, many) > 0 {
 			return types, scores, true
 		}
 		n := 0 // remove this type and all other types of which no copy can be added
 		for i, t := range types {
-			if i != best && !f.refusesClasses(t) {
+			if i != best && !b.refusesClasses(t) {
 				types[n], scores[n] = t, scores[i]
 				n++
 			}
@@ -118,7 +126,7 @@ func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*
 
 // match returns a score for adding a copy. It is higher for a smaller angle between the demand and the free capacity,
 // both as shares of the bin's capacity. It is the squared cosine, times a factor that is equal for all types, and 0 without
-// a demand. scratch describes scaledFree and inverse.
+// a demand. matching describes scaledFree and inverse.
 func (t *itemType) match(scaledFree, inverse []float64) float64 {
 	along, length := 0.0, 0.0
 	for d, v := range t.scaled {

@@ -13,7 +13,6 @@ type pattern struct {
 	typ     int       // index of the bin type in catalog.types
 	offers  *offerSet // the offers that all its items may use
 	parts   []part
-	price   float64 // the price of the cheapest offer plus fee, in dollars per hour
 	fee     float64 // candidate.fee
 	value   float64 // the sum of the values of its copies when it was built, in dollars per hour
 	waste   float64 // the share of price that exceeds the initial value of its copies, set by computeWaste
@@ -28,14 +27,14 @@ type part struct {
 	n     int
 }
 
-func (p *pattern) ratio() float64 { return p.value / p.price }
+// price returns the price of the cheapest offer plus fee, in dollars per hour.
+func (p *pattern) price() float64 { return p.offers.price[p.typ] + p.fee }
+
+func (p *pattern) ratio() float64 { return p.value / p.price() }
 
 // better reports whether the ratio of p exceeds that of the other pattern by more than same. Any pattern is better than nil.
 func (p *pattern) better(than *pattern) bool {
-	if than == nil {
-		return true
-	}
-	return p.ratio() > than.ratio()*(1+same)
+	return p != nil && (than == nil || p.ratio() > than.ratio()*(1+same))
 }
 
 // demand returns the total demand of all copies by dimension.
@@ -56,8 +55,7 @@ func (p *pattern) charged() []int64 {
 }
 
 // resize changes the bin type to the cheapest one that has the same supply, is not sold out, holds the pattern and is
-// allowed for each of its items. It sets price to the price of that type. In a catalog with a budget it does nothing,
-// because a cheaper type may have a larger charge.
+// allowed for each of its items. In a catalog with a budget it does nothing, because a cheaper type may have a larger charge.
 func (p *pattern) resize() {
 	if len(p.catalog.left) > 0 {
 		return
@@ -72,7 +70,6 @@ func (p *pattern) resize() {
 			break
 		}
 	}
-	p.price = p.offers.price[p.typ] + p.fee
 }
 
 // admits reports whether each item may use bin type j.
@@ -117,5 +114,5 @@ func (p *pattern) computeWaste() {
 	for i := range p.parts {
 		held += float64(p.parts[i].typ.initialValue * float64(p.parts[i].n))
 	}
-	p.waste = (p.price - held) / p.price
+	p.waste = (p.price() - held) / p.price()
 }

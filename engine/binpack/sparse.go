@@ -71,7 +71,7 @@ func (s *search) patternsFor(bins []*pattern, x, y int) []sparse.Pattern {
 	}
 	price := 0.0
 	for _, p := range bins {
-		price += p.price
+		price += p.price()
 	}
 	return sparse.Pack(items, types, price)
 }
@@ -79,7 +79,7 @@ func (s *search) patternsFor(bins []*pattern, x, y int) []sparse.Pattern {
 // patternOf returns c as a pattern, made of remaining copies, in the cheapest bin type that holds them.
 func (s *search) patternOf(c sparse.Pattern) *pattern {
 	x := s.candidates.list[c.Bin]
-	p := &pattern{catalog: x.catalog, typ: x.typ, fee: x.fee, price: x.price + x.fee}
+	p := &pattern{catalog: x.catalog, typ: x.typ, fee: x.fee}
 	for _, m := range c.Items {
 		t := s.demand.types[m]
 		p.offers = t.fit[x.catalog.index].offers
