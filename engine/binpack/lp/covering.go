@@ -62,12 +62,9 @@ func (s GroupSet) Has(g int) bool { return s>>g&1 != 0 }
 // A cut is a row of the dual program. It belongs to one bin type and chooses group[r] for each dimension r. It states
 // that the sum over r of capacity[r] times the price of group[r] in dimension r is at most the bin's price.
 type cut struct {
-	key      int // CoverBin.Key of the bin type
-	capacity []float64
-	group    []int
-	groups   GroupSet // the groups in group, as a set
-	draw     float64  // CoverBin.Draw
-	supply   int      // CoverBin.Supply
+	bin    CoverBin // a bin of the type
+	group  []int
+	groups GroupSet // the groups in group, as a set
 }
 
 const (
@@ -93,8 +90,8 @@ func NewCovering(dimensions, groups int) *Covering {
 	return &Covering{dimensions: dimensions, groups: groups}
 }
 
-// SetBins replaces the bins. It keeps a cut if some bin has its key and admits its groups. The Covering keeps a
-// reference to the slice.
+// SetBins replaces the bins, which must be in rising order of Key. It keeps a cut if some bin has its key and admits its
+// groups. The Covering keeps a reference to the slice.
 func (c *Covering) SetBins(bins []CoverBin) {
 	c.bins = bins
 	c.sets, c.setOf = c.sets[:0], c.setOf[:0]
@@ -111,10 +108,9 @@ func (c *Covering) SetBins(bins []CoverBin) {
 	}
 	old := c.cuts
 	c.reset()
-	price := c.cheapest(old)
-	for i := range old {
-		if price[i] < infinite {
-			c.add(old[i], price[i])
+	for _, x := range old {
+		if x.bin.Price = c.cheapest(&x); x.bin.Price < infinite {
+			c.add(x)
 		}
 	}
 }
@@ -147,26 +143,21 @@ func (c *Covering) boundPrice(g, r int) {
 	if best < 0 {
 		return
 	}
-	group := make([]int, c.dimensions)
-	for i := range group {
-		group[i] = g
-	}
-	b := &c.bins[best]
-	c.add(cut{key: b.Key, capacity: b.Capacity, group: group, groups: 1 << g}, b.Price)
+	c.add(cut{bin: c.bins[best], group: slices.Repeat([]int{g}, c.dimensions), groups: 1 << g})
 }
 
 // add adds the cut as a row of the program, unless the program already contains it. With several groups it increases the
 // price slightly, see perturbation.
-func (c *Covering) add(x cut, price float64) {
-	if slices.ContainsFunc(c.cuts, func(o cut) bool { return o.key == x.key && slices.Equal(o.group, x.group) }) {
+func (c *Covering) add(x cut) {
+	if slices.ContainsFunc(c.cuts, func(o cut) bool { return o.bin.Key == x.bin.Key && slices.Equal(o.group, x.group) }) {
 		return
 	}
-	row := make([]float64, c.groups*c.dimensions+len(c.Supplies))
-	for r, v := range x.capacity {
+	row, price := make([]float64, c.groups*c.dimensions+len(c.Supplies)), x.bin.Price
+	for r, v := range x.bin.Capacity {
 		row[x.group[r]*c.dimensions+r] = v
 	}
-	if x.draw > 0 {
-		row[c.groups*c.dimensions+x.supply] = -x.draw
+	if x.bin.Draw > 0 {
+		row[c.groups*c.dimensions+x.bin.Supply] = -x.bin.Draw
 	}
 	c.cuts = append(c.cuts, x)
 	if c.groups > 1 {
@@ -176,21 +167,13 @@ func (c *Covering) add(x cut, price float64) {
 	c.program.AddRow(row, price)
 }
 
-// cheapest returns, for each cut, the lowest price of a bin of the cut's type that admits all groups of the cut. The
-// price is infinite if there is no such bin.
-func (c *Covering) cheapest(cuts []cut) []float64 {
-	price := make([]float64, len(cuts))
-	byKey := map[int][]int{}
-	for i := range cuts {
-		price[i] = infinite
-		byKey[cuts[i].key] = append(byKey[cuts[i].key], i)
-	}
-	for i := range c.bins {
-		b := &c.bins[i]
-		for _, at := range byKey[b.Key] {
-			if cuts[at].groups&^b.Groups == 0 {
-				price[at] = min(price[at], b.Price)
-			}
+// cheapest returns the lowest price of a bin of the cut's type that admits all groups of the cut, infinite if there is none.
+func (c *Covering) cheapest(x *cut) float64 {
+	price := infinite
+	i, _ := slices.BinarySearchFunc(c.bins, x.bin.Key, func(b CoverBin, key int) int { return b.Key - key })
+	for ; i < len(c.bins) && c.bins[i].Key == x.bin.Key; i++ {
+		if x.groups&^c.bins[i].Groups == 0 {
+			price = min(price, c.bins[i].Price)
 		}
 	}
 	return price
@@ -200,7 +183,6 @@ func (c *Covering) cheapest(cuts []cut) []float64 {
 // group g in dimension r; prices are indexed in the same way. A group with a need must have a bin that admits it.
 func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
 	if c.groups == 1 {
-		c.program.Pivots = 0
 		c.program.Reset()
 	}
 	return c.SolveAgain(needs)
@@ -219,7 +201,11 @@ func (c *Covering) SolveAgain(needs [][]float64) (prices [][]float64, cost float
 	for range maxRounds {
 		c.program.Solve()
 		c.program.Solution(c.flat)
-		c.ignoreUnneeded(needs)
+		for i, need := range c.program.objective[:c.groups*c.dimensions] {
+			if need == 0 {
+				c.flat[i] = 0 // a lower price of a dimension violates no cut
+			}
+		}
 		var violated bool
 		if maxRatio, violated = c.separate(prices); !violated {
 			break
@@ -246,25 +232,13 @@ func (c *Covering) prepare(needs [][]float64) {
 	for _, v := range c.Supplies {
 		objective = append(objective, -v)
 	}
-	if c.program.Rows() > maxCuts*len(objective) {
+	if len(c.cuts) > maxCuts*len(objective) {
 		c.reset()
 	}
-	if c.program.Pivots > exactPivots {
-		c.program.Pivots = 0
+	if c.program.pivots > exactPivots {
 		c.program.Reset()
 	}
 	c.program.SetObjective(objective)
-}
-
-// ignoreUnneeded sets the prices of dimensions without a need to 0. A lower price violates no cut.
-func (c *Covering) ignoreUnneeded(needs [][]float64) {
-	for g, need := range needs {
-		for r, v := range need {
-			if v == 0 {
-				c.flat[g*c.dimensions+r] = 0
-			}
-		}
-	}
 }
 
 // separate adds the most violated cuts at these prices, at most cutsPerRound. It returns the largest ratio of value to
@@ -295,13 +269,12 @@ func (c *Covering) separate(prices [][]float64) (maxRatio float64, found bool) {
 	}
 	slices.SortStableFunc(violated, func(a, b violation) int { return cmp.Compare(b.by, a.by) })
 	for _, v := range violated[:min(len(violated), cutsPerRound)] {
-		b := &c.bins[v.bin]
-		x := cut{key: b.Key, capacity: b.Capacity, group: make([]int, c.dimensions), draw: b.Draw, supply: b.Supply}
+		x := cut{bin: c.bins[v.bin], group: make([]int, c.dimensions)}
 		for r := range x.group {
-			x.group[r] = highestPriced(b.Groups, prices, r)
+			x.group[r] = highestPriced(x.bin.Groups, prices, r)
 			x.groups |= 1 << x.group[r]
 		}
-		c.add(x, b.Price)
+		c.add(x)
 	}
 	return maxRatio, len(violated) > 0
 }

@@ -13,13 +13,19 @@ import "math"
 // basic[i] and free[j] are numbers of variables. A free variable is 0, so basic[i] has the value rhs[i]. gain[j] is by how
 // much the objective rises per unit of free[j]. Variable j < width is y[j]. Variable width+i is the slack of row i.
 type Program struct {
-	width     int
+	width     int // the number of variables y, which is also the number of free variables
 	objective []float64
 	rows      [][]float64
 	bounds    []float64
-	dictionary
-	// Pivots is the number of pivots since the caller last set it to 0.
-	Pivots int64
+
+	coef        []float64 // the coefficients of the dictionary, row after row
+	rhs         []float64 // by row, as basic
+	gain        []float64 // by column, as free
+	basic, free []int
+	filled      []int   // the other columns with nonzero entries in the pivot row, during exchange
+	minGain     float64 // gains up to this value are regarded as zero
+	solved      bool    // the dictionary represents the current rows and objective
+	pivots      int     // the number of pivots since the last Reset
 }
 
 // NewProgram returns the program with this objective and no rows. It keeps a reference to the slice.
@@ -31,7 +37,7 @@ func NewProgram(objective []float64) *Program {
 func (p *Program) AddRow(a []float64, b float64) {
 	p.rows, p.bounds = append(p.rows, a), append(p.bounds, b)
 	if p.solved {
-		p.addRow(a, b, p.width+len(p.rows)-1)
+		p.addRow(a, b)
 	}
 }
 
@@ -42,12 +48,12 @@ func (p *Program) Rows() int { return len(p.rows) }
 func (p *Program) SetObjective(c []float64) {
 	p.objective = c
 	if p.solved {
-		p.setGains(c, p.width)
+		p.setGains()
 	}
 }
 
 // Reset discards the basis. The next solve starts from y = 0, without accumulated rounding errors.
-func (p *Program) Reset() { p.solved = false }
+func (p *Program) Reset() { p.solved, p.pivots = false, 0 }
 
 const (
 	// maxPivots is the largest number of primal pivots in one solve.
@@ -62,7 +68,11 @@ const (
 func (p *Program) Solve() bool {
 	// Rows added since the last solve may be violated. If restore cannot repair that, Solve begins at y = 0.
 	if !p.solved || !p.restore() {
-		p.start(p.rows, p.bounds, p.objective)
+		p.start()
+	}
+	p.minGain = 0
+	for _, v := range p.objective {
+		p.minGain = max(p.minGain, v*negligible)
 	}
 	for n := range maxPivots {
 		row, col := p.choose(n >= blandAfter)
@@ -72,7 +82,6 @@ func (p *Program) Solve() bool {
 		if row < 0 {
 			return false
 		}
-		p.Pivots++
 		p.exchange(row, col)
 	}
 	return false
@@ -90,7 +99,6 @@ func (p *Program) restore() bool {
 		if col < 0 {
 			return false
 		}
-		p.Pivots++
 		p.exchange(row, col)
 	}
 	return false
