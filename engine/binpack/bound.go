@@ -11,7 +11,7 @@ func NewRelaxation(p *Problem) *Relaxation {
 	open := *p
 	open.Catalogs = make([]Catalog, len(p.Catalogs))
 	for i, c := range p.Catalogs {
-		c.Index = nil // Solve may use the index in another goroutine
+		c.Index, c.Budget = nil, nil // Solve may use the index in another goroutine
 		open.Catalogs[i] = c
 	}
 	in := newInstance(&open, Options{})

@@ -61,10 +61,10 @@ func newCandidates(in *instance, d *demand) *candidates {
 	budgeted := hasBudget(in.problem)
 	for _, cat := range in.catalogs {
 		for j := range cat.types {
-			t := &cat.types[j]
-			if t.Supply >= 0 && cat.supplies[t.Supply] < t.draw() {
+			if cat.soldOut(j) {
 				continue
 			}
+			t := &cat.types[j]
 			x := &candidate{index: len(c.list), catalog: cat, typ: j, groupPrice: make([]float64, d.groups)}
 			x.capacity = vector.Scale(t.Capacity, in.units)
 			for _, s := range d.scarce {
@@ -91,6 +91,14 @@ func newCandidates(in *instance, d *demand) *candidates {
 	c.byPrice = slices.Clone(c.list)
 	c.setFees(0, 0)
 	return c
+}
+
+// limited reports whether some candidate has a budget, or a supply: with paid any supply, else one that is not Paid.
+func (c *candidates) limited(paid bool) bool {
+	return slices.ContainsFunc(c.list, func(x *candidate) bool {
+		t := &x.catalog.types[x.typ]
+		return len(x.catalog.left) > 0 || t.Supply >= 0 && (paid || !t.Paid)
+	})
 }
 
 // usesOf returns a groupUse for each combination of price group and offer set that item types with remaining copies have in

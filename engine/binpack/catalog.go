@@ -5,42 +5,25 @@ import (
 	"sort"
 )
 
-// A catalog is the working state of a Catalog: what the opened bins leave of its budget and supplies.
+// A catalog is the working state of a Catalog: its Index, and what the opened bins leave of its budget and supplies.
 type catalog struct {
+	*Index
 	index    int
-	types    []BinType
-	lookup   *Index
 	left     []int64 // the budget that is left, by budget dimension
 	supplies []int   // supplies[i] is the number of units left of supply i; all catalogs share the slice
-	limited  bool    // there is a budget, or a type whose supply sufficed for a bin at the beginning
 }
 
 func newCatalog(c *Catalog, index int, supplies []int) *catalog {
-	out := &catalog{
-		index: index, types: c.Types, lookup: c.Index, left: slices.Clone(c.Budget), supplies: supplies,
-		limited: len(c.Budget) > 0,
-	}
-	if out.lookup == nil {
-		out.lookup = NewIndex(c)
-	}
-	for i := range c.Types {
-		t := &c.Types[i]
-		out.limited = out.limited || t.Supply >= 0 && supplies[t.Supply] >= t.draw()
+	out := &catalog{Index: c.Index, index: index, left: slices.Clone(c.Budget), supplies: supplies}
+	if out.Index == nil {
+		out.Index = NewIndex(c)
 	}
 	return out
 }
 
-// set returns the offer set with this identifier, nil for NoOffers.
-func (c *catalog) set(id OfferSet) *offerSet { return c.lookup.offers.set(id) }
-
-// meet returns the intersection of both offer sets, nil if it is empty.
-func (c *catalog) meet(a, b *offerSet) *offerSet { return c.lookup.offers.meet(a, b) }
-
-// afford returns how many more bins of type j the budget and the supply allow: unlimited if nothing limits them.
-func (c *catalog) afford(j int) int64 { return c.affordCharged(c.types[j].Charge, j) }
-
-// affordCharged is like afford, for bins that use charge of the budget instead of BinType.Charge.
-func (c *catalog) affordCharged(charge []int64, j int) int64 {
+// afford returns how many more bins of type j that use charge of the budget it and the supply allow: unlimited if nothing
+// limits them.
+func (c *catalog) afford(j int, charge []int64) int64 {
 	n := int64(unlimited)
 	if supply := c.types[j].Supply; supply >= 0 {
 		if n = int64(c.supplies[supply] / c.types[j].draw()); n <= 0 {
@@ -63,12 +46,7 @@ func (c *catalog) affordCharged(charge []int64, j int) int64 {
 func (t *BinType) draw() int { return max(t.Draw, 1) }
 
 // soldOut reports whether the budget or the supply allows no further bin of type j.
-func (c *catalog) soldOut(j int) bool {
-	if len(c.left) == 0 && c.types[j].Supply < 0 {
-		return false
-	}
-	return c.afford(j) == 0
-}
+func (c *catalog) soldOut(j int) bool { return c.afford(j, c.types[j].Charge) == 0 }
 
 // debit subtracts what n bins with pattern p use from the budget and the supply. A negative n adds it back.
 func (c *catalog) debit(p *pattern, n int64) {
@@ -89,7 +67,7 @@ func (c *catalog) affordable(types []int) []int {
 	if len(c.left) == 0 {
 		return types
 	}
-	return slices.DeleteFunc(slices.Clone(types), func(j int) bool { return c.afford(j) == 0 })
+	return slices.DeleteFunc(slices.Clone(types), c.soldOut)
 }
 
 // chargeOf returns the charge of a bin of type j that has enough options to meet the Distinct conditions of s. An option

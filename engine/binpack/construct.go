@@ -215,7 +215,7 @@ func (s *search) bestIn(c *candidate, anchor *itemType) *pattern {
 func (s *search) take(p *pattern, few bool) []*pattern {
 	p.resize()
 	p.setCharge(s.in.options.RelaxDistinct)
-	times := int(min(p.catalog.affordCharged(p.charged(), p.typ), math.MaxInt32))
+	times := int(min(p.catalog.afford(p.typ, p.charged()), math.MaxInt32))
 	for _, x := range p.parts {
 		times = min(times, x.item.left/x.n)
 	}

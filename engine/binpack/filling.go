@@ -194,7 +194,7 @@ func (b *builder) keepDistinct(offers *offerSet, t *itemType, n int) int {
 		used := slices.Clone(typ.Capacity)
 		vector.Subtract(used, b.free, 1)
 		vector.Subtract(used, t.demand, -n)
-		options := p.catalog.lookup.Options(offers.id, used, typ.Supply, allowed...)
+		options := p.catalog.Options(offers.id, used, typ.Supply, allowed...)
 		if offers.satisfied(p.catalog.affordable(options.Types)) {
 			return n
 		}

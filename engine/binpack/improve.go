@@ -27,10 +27,10 @@ var ruinSizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}
 // improve replaces bins by cheaper ones by ruin and recreate (Schrimpf et al. 2000), and returns all bins. Each attempt
 // closes a few bins, mostly with high waste, and packs their copies again. Three of four attempts do so with slightly
 // different values. The new bins are kept if they hold all these copies and are cheaper, or as cheap and fewer. improve
-// does nothing if there are fewer than two bins, if Options.Fast is set, if a catalog has a budget or a type with a supply
-// that is not Paid, or if copies remain.
+// does nothing if there are fewer than two bins, if Options.Fast is set, if a candidate has a budget or a supply that is not
+// Paid, or if copies remain.
 func (s *search) improve(bins []*pattern) []*pattern {
-	if len(bins) < 2 || s.in.options.Fast || s.in.unpaidLimits() || s.demand.hasRemaining() {
+	if len(bins) < 2 || s.in.options.Fast || s.candidates.limited(false) || s.demand.hasRemaining() {
 		return bins
 	}
 	s.rebase()

@@ -2,19 +2,21 @@ package binpack
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// An Index finds the bin types of one catalog that hold a demand, and orders them by price. Because it caches results,
-// two goroutines must not use it at the same time.
+// An Index finds the bin types of one catalog that hold a demand, and orders them by price. It caches the offer sets of the
+// catalog, their intersections and the results of Options. So two goroutines must not use it at the same time.
 type Index struct {
-	types   []BinType
-	offers  offerTable
-	options map[optionsKey]*TypeOptions
-	name    []byte // memory for optionsKey.types
-	scratch typeset.Set
+	types        []BinType
+	offers       Offers
+	sets         map[OfferSet]*offerSet    // those that were used
+	meets        map[[2]OfferSet]*offerSet // meets[{a, b}] with a < b is the intersection of a and b, nil if it is empty
+	priceClasses map[string]int            // offerSet.priceClass by the encoding of offerSet.price
+	options      map[optionsKey]*TypeOptions
 }
 
 // TypeOptions are the bin types that hold the contents of a bin, see Index.Options.
@@ -33,8 +35,8 @@ type optionsKey struct {
 // NewIndex returns an index of the catalog.
 func NewIndex(c *Catalog) *Index {
 	return &Index{
-		types: c.Types, options: map[optionsKey]*TypeOptions{},
-		offers: offerTable{offers: c.Offers, meets: map[[2]OfferSet]*offerSet{}, priceClasses: map[string]int{}},
+		types: c.Types, offers: c.Offers, sets: map[OfferSet]*offerSet{}, meets: map[[2]OfferSet]*offerSet{},
+		priceClasses: map[string]int{}, options: map[optionsKey]*TypeOptions{},
 	}
 }
 
@@ -52,18 +54,17 @@ func (x *Index) Holding(b typeset.Set, demand []int64) typeset.Set {
 // only types whose BinType.Supply equals supply (-1: the types without a supply). s must not be NoOffers. Results are
 // cached: two calls with equal s and supply return the same pointer if the same types meet the other conditions.
 func (x *Index) Options(s OfferSet, demand []int64, supply int, among ...typeset.Set) *TypeOptions {
-	set := x.offers.set(s)
-	b := append(x.scratch[:0], set.types...)
+	set := x.set(s)
+	b := slices.Clone(set.types)
 	for _, o := range among {
 		b.Keep(o)
 	}
 	b = x.Holding(b, demand)
-	x.scratch = b
-	x.name = x.name[:0]
+	name := make([]byte, 0, 8*len(b))
 	for _, w := range b {
-		x.name = binary.LittleEndian.AppendUint64(x.name, w)
+		name = binary.LittleEndian.AppendUint64(name, w)
 	}
-	if out := x.options[optionsKey{s, supply, string(x.name)}]; out != nil {
+	if out := x.options[optionsKey{s, supply, string(name)}]; out != nil {
 		return out
 	}
 	out := &TypeOptions{Types: make([]int, 0, b.Len())}
@@ -72,6 +73,6 @@ func (x *Index) Options(s OfferSet, demand []int64, supply int, among ...typeset
 			out.Types = append(out.Types, j)
 		}
 	}
-	x.options[optionsKey{s, supply, string(x.name)}] = out
+	x.options[optionsKey{s, supply, string(name)}] = out
 	return out
 }

@@ -62,15 +62,3 @@ func (in *instance) packable() []*item {
 	}
 	return out
 }
-
-// unpaidLimits reports whether some catalog has a budget, or a type with a supply that is not Paid.
-func (in *instance) unpaidLimits() bool {
-	return slices.ContainsFunc(in.catalogs, func(c *catalog) bool {
-		return len(c.left) > 0 || slices.ContainsFunc(c.types, func(t BinType) bool { return t.Supply >= 0 && !t.Paid })
-	})
-}
-
-// limited reports whether some catalog has a budget, or a type whose supply sufficed for a bin at the beginning.
-func (in *instance) limited() bool {
-	return slices.ContainsFunc(in.catalogs, func(c *catalog) bool { return c.limited })
-}

@@ -20,32 +20,12 @@ type offerSet struct {
 	distinct   []Distinct  // the conditions on bins with this offer set
 }
 
-// An offerTable caches the offer sets of a catalog and their intersections. sets[id] is nil until the set is first
-// used. meets[{a, b}] with a < b is the intersection of a and b, nil if it is empty. priceClasses maps the encoding of
-// offerSet.price to offerSet.priceClass.
-type offerTable struct {
-	offers       Offers
-	sets         []*offerSet
-	meets        map[[2]OfferSet]*offerSet
-	priceClasses map[string]int
-}
-
 // set returns the offer set with this identifier, nil for NoOffers.
-func (t *offerTable) set(id OfferSet) *offerSet {
-	if id < 0 {
-		return nil
+func (x *Index) set(id OfferSet) *offerSet {
+	if s := x.sets[id]; s != nil || id == NoOffers {
+		return s
 	}
-	for len(t.sets) <= int(id) {
-		t.sets = append(t.sets, nil)
-	}
-	if t.sets[id] == nil {
-		t.sets[id] = t.newSet(id)
-	}
-	return t.sets[id]
-}
-
-func (t *offerTable) newSet(id OfferSet) *offerSet {
-	s := &offerSet{id: id, price: t.offers.Prices(id), distinct: t.offers.Distinct(id)}
+	s := &offerSet{id: id, price: x.offers.Prices(id), distinct: x.offers.Distinct(id)}
 	s.types = typeset.New(len(s.price))
 	name := make([]byte, 0, 8*len(s.price))
 	for i, v := range s.price {
@@ -54,31 +34,32 @@ func (t *offerTable) newSet(id OfferSet) *offerSet {
 		}
 		name = binary.LittleEndian.AppendUint64(name, math.Float64bits(v))
 	}
-	at, ok := t.priceClasses[string(name)]
+	at, ok := x.priceClasses[string(name)]
 	if !ok {
-		at = len(t.priceClasses)
-		t.priceClasses[string(name)] = at
+		at = len(x.priceClasses)
+		x.priceClasses[string(name)] = at
 	}
 	s.priceClass = at
+	x.sets[id] = s
 	return s
 }
 
 // meet returns the intersection of both offer sets, nil if it is empty.
-func (t *offerTable) meet(a, b *offerSet) *offerSet {
+func (x *Index) meet(a, b *offerSet) *offerSet {
 	if a == b {
 		return a
 	}
 	key := [2]OfferSet{min(a.id, b.id), max(a.id, b.id)}
-	if s, ok := t.meets[key]; ok {
+	if s, ok := x.meets[key]; ok {
 		return s
 	}
 	var s *offerSet
-	if id, ok := t.offers.Meet(a.id, b.id); ok {
-		if s = t.set(id); !s.types.Any() {
+	if id, ok := x.offers.Meet(a.id, b.id); ok {
+		if s = x.set(id); !s.types.Any() {
 			s = nil
 		}
 	}
-	t.meets[key] = s
+	x.meets[key] = s
 	return s
 }
 
@@ -94,24 +75,19 @@ func (s *offerSet) cheapestFirst() []int {
 
 // satisfied reports whether these option types meet all Distinct conditions of the set.
 func (s *offerSet) satisfied(types []int) bool {
-	for i := range s.distinct {
-		if !s.distinct[i].satisfied(types) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.distinct, func(d Distinct) bool { return !d.satisfied(types) })
 }
 
 func (d *Distinct) satisfied(types []int) bool {
 	var seen []int32
 	for _, j := range types {
 		for _, v := range d.Values[j] {
-			if len(seen) >= d.Min {
-				return true
-			}
 			if !slices.Contains(seen, v) {
 				seen = append(seen, v)
 			}
+		}
+		if len(seen) >= d.Min {
+			return true
 		}
 	}
 	return len(seen) >= d.Min

@@ -82,7 +82,7 @@ func (p *pattern) admits(j int) bool {
 func (p *pattern) setCharge(relax bool) {
 	p.charge = nil
 	if c := p.catalog; len(c.left) > 0 && len(p.offers.distinct) > 0 && !relax {
-		options := c.lookup.Options(p.offers.id, p.demand(), c.types[p.typ].Supply, p.allowed()...)
+		options := c.Options(p.offers.id, p.demand(), c.types[p.typ].Supply, p.allowed()...)
 		p.charge = c.chargeOf(p.offers, p.typ, c.affordable(options.Types))
 	}
 }

@@ -10,10 +10,10 @@ import (
 
 // packSparse packs the copies of the bins again by package sparse. It returns the new bins if they are cheaper, else the
 // given ones. The new bins hold the same copies. packSparse does nothing if the problem is not sparse, if sparseApplies is
-// false, if Options.Fast is set, if there is a budget or an unused supply, or if copies remain.
+// false, if Options.Fast is set, if a candidate has a budget or a supply, or if copies remain.
 func (s *search) packSparse(bins []*pattern) []*pattern {
 	b := s.builder
-	if !b.effort.sparse || s.in.options.Fast || s.in.limited() || s.demand.hasRemaining() {
+	if !b.effort.sparse || s.in.options.Fast || s.candidates.limited(true) || s.demand.hasRemaining() {
 		return bins
 	}
 	b.effort = s.usualEffort() // improve packs only a few bins at a time
@@ -52,7 +52,7 @@ func (s *search) sparseApplies() bool {
 func (s *search) restricted(t *itemType) bool {
 	return slices.ContainsFunc(s.in.catalogs, func(c *catalog) bool {
 		on := &t.fit[c.index]
-		return on.offers != nil && !slices.Equal(on.types, c.lookup.Holding(slices.Clone(on.offers.types), t.demand))
+		return on.offers != nil && !slices.Equal(on.types, c.Holding(slices.Clone(on.offers.types), t.demand))
 	})
 }
 
