@@ -155,7 +155,7 @@ func (b *builder) addItems(t *itemType, n int) int {
 			if m == 0 {
 				continue
 			}
-			got := b.put(t, c, it, min(m, n-added))
+			got := b.put(it, min(m, n-added))
 			if added += got; got == 0 || added == n {
 				break // the class is refused, or n copies are added
 			}
@@ -167,11 +167,11 @@ func (b *builder) addItems(t *itemType, n int) int {
 	return added
 }
 
-// put adds at most n copies of the item, of class c of t, to the parts, as bounds allow. It returns how many it added.
-func (b *builder) put(t *itemType, c *itemClass, it *item, n int) int {
+// put adds at most n copies of the item to the parts, as bounds allow. It returns how many it added.
+func (b *builder) put(it *item, n int) int {
 	if it.hasConflicts() {
 		if n = b.conflicts.admits(it.Item, n); n == 0 {
-			b.refused[c.number] = b.patterns
+			b.refused[it.conflictClass] = b.patterns
 			return 0
 		}
 		b.conflicts.add(it.Item, n)
@@ -181,7 +181,7 @@ func (b *builder) put(t *itemType, c *itemClass, it *item, n int) int {
 		return n
 	}
 	it.stamp, it.part = b.patterns, len(b.pattern.parts)
-	b.pattern.parts = append(b.pattern.parts, part{item: it, typ: t, class: c, n: n})
+	b.pattern.parts = append(b.pattern.parts, part{it, n})
 	return n
 }
 

@@ -19,9 +19,11 @@ type instance struct {
 // An item is an Item with the number of its remaining copies and its position in the pattern that is being built.
 type item struct {
 	*Item
-	index int // in Problem.Items
-	left  int // the number of remaining copies: those in no bin yet
-	class int // the number of the conflict class; items of one class have equal counts and bounds
+	index         int // in Problem.Items
+	left          int // the number of remaining copies: those in no bin yet
+	typ           *itemType
+	class         *itemClass // of typ
+	conflictClass int        // the number of the conflict class; items of one class have equal counts and bounds
 	// stamp is the number of the last pattern that got a copy of the item. part is the index of its copies in pattern.parts. It
 	// is valid only while that pattern is being built.
 	stamp, part int

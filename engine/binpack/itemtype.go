@@ -1,6 +1,8 @@
 package binpack
 
 import (
+	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
@@ -12,7 +14,7 @@ import (
 type itemType struct {
 	index int
 	fit   []fit // by catalog
-	// demand and scaled are by dimension. They are parts of two arrays that all item types share, see align.
+	// demand and scaled are by dimension. All item types share an array for demand and one for weights: faster to scan.
 	demand       []int64
 	scaled       []float64 // demand divided by Problem.Units
 	weights      []float64 // scaled, then 1 for each scarce cardinality that a copy uses and 0 for the others
@@ -51,148 +53,103 @@ func (c *itemClass) open() []*item {
 
 // An itemGrouper groups items into item types, and the items of a type into classes.
 type itemGrouper struct {
-	in         *instance
-	scarce     []cardinality
-	types      []*itemType
-	byHash     map[uint64][]int // indices of the item types with this hash
-	classes    map[string]int   // classes[key] is the number of the conflict class whose items have the conflictKey key
-	buf        []byte
-	sample     []*item     // sample[t] is the first item of item type t
-	typeByItem []*itemType // typeByItem[i] is the item type of the i-th item
+	in      *instance
+	scarce  []cardinality
+	types   []*itemType
+	byKey   map[string]*itemType // by what the items of a type have in common, see typeOf
+	classes map[string]int       // classes[key] is the number of the conflict class whose items have the conflictKey key
+	demands []int64              // itemType.demand of all item types, one after another
+	weights []float64            // likewise itemType.weights
+	key     []byte
 }
 
-// groupItems returns the item types in order of first appearance, and the number of conflict classes. It sets
-// item.class.
+// groupItems returns the item types in order of first appearance, and the number of conflict classes. It sets the type and
+// class of the items.
 func groupItems(in *instance, items []*item, scarce []cardinality) ([]*itemType, int) {
 	g := &itemGrouper{
-		in: in, scarce: scarce, byHash: map[uint64][]int{}, classes: map[string]int{},
-		typeByItem: make([]*itemType, len(items)),
+		in: in, scarce: scarce, byKey: map[string]*itemType{}, classes: map[string]int{},
+		demands: make([]int64, 0, len(items)*in.problem.Dimensions),
+		weights: make([]float64, 0, len(items)*(in.problem.Dimensions+len(scarce))),
 	}
-	sizes := make([]int, 0, len(items))
-	for i, it := range items {
+	for _, it := range items {
 		t := g.typeOf(it)
-		if t.index == len(sizes) {
-			sizes = append(sizes, 0)
-		}
-		sizes[t.index]++
-		if i > 0 && sameConflicts(it.Item, items[i-1].Item) {
-			it.class = items[i-1].class
-		} else {
-			it.class = g.classOf(it.Item)
-		}
-		it.stamp = 0 // no pattern, because each search numbers its patterns from 1
 		t.hasConflicts = t.hasConflicts || it.hasConflicts()
 		t.left += it.left
-		g.typeByItem[i] = t
+		it.typ, it.conflictClass = t, g.classOf(it.Item)
+		it.stamp = 0 // no pattern, because each search numbers its patterns from 1
 	}
-	g.distribute(items, sizes)
-	g.align()
+	setClasses(items)
 	return g.types, len(g.classes)
 }
 
-// typeOf returns the item type of an item. If it is new, typeOf creates it.
+// typeOf returns the item type of an item: that of all items with the same demand, uses and scarce cardinalities.
 func (g *itemGrouper) typeOf(it *item) *itemType {
 	bits := scarceBits(it, g.scarce)
-	h := uint64(bits)
-	mix := func(v uint64) { h = (h ^ v) * 0x9e3779b97f4a7c15; h ^= h >> 29 }
+	key := binary.LittleEndian.AppendUint64(g.key[:0], uint64(bits))
 	for _, v := range it.Demand {
-		mix(uint64(v))
+		key = binary.LittleEndian.AppendUint64(key, uint64(v))
 	}
-	for i := range it.Uses {
-		mix(uint64(it.Uses[i].Offers))
-		for _, w := range it.Uses[i].Types {
-			mix(w)
+	for _, u := range it.Uses {
+		key = binary.LittleEndian.AppendUint64(key, uint64(u.Offers))
+		if u.Offers == NoOffers {
+			continue
+		}
+		for _, w := range u.Types {
+			key = binary.LittleEndian.AppendUint64(key, w)
 		}
 	}
-	for _, i := range g.byHash[h] {
-		if o := g.sample[i]; sameUse(it.Item, o.Item) && bits == scarceBits(o, g.scarce) {
-			return g.types[i]
-		}
+	g.key = key
+	t := g.byKey[string(key)]
+	if t == nil {
+		t = g.newItemType(it, bits)
+		g.byKey[string(key)] = t
 	}
-	t := g.in.newItemType(it, bits, len(g.scarce))
-	t.index = len(g.types)
-	g.byHash[h] = append(g.byHash[h], t.index)
-	g.types, g.sample = append(g.types, t), append(g.sample, it)
 	return t
 }
 
-func sameUse(a, b *Item) bool {
-	return slices.Equal(a.Demand, b.Demand) &&
-		slices.EqualFunc(a.Uses, b.Uses, func(x, y Use) bool {
-			return x.Offers == y.Offers && (x.Offers == NoOffers || slices.Equal(x.Types, y.Types))
-		})
-}
-
-func sameConflicts(a, b *Item) bool {
-	return slices.Equal(a.Counts, b.Counts) && slices.Equal(a.Bounds, b.Bounds)
+// newItemType returns a new item type for an item. Bit i of bits is set if a copy uses scarce cardinality i.
+func (g *itemGrouper) newItemType(it *item, bits int) *itemType {
+	t := &itemType{index: len(g.types), fit: make([]fit, len(g.in.catalogs))}
+	for i, u := range it.Uses {
+		if u.Offers != NoOffers {
+			t.fit[i] = fit{g.in.catalogs[i].set(u.Offers), u.Types}
+		}
+	}
+	n, m := len(g.demands), len(g.weights)
+	g.demands, g.weights = append(g.demands, it.Demand...), append(g.weights, vector.Scale(it.Demand, g.in.units)...)
+	for i := range g.scarce {
+		g.weights = append(g.weights, float64(bits>>i&1))
+	}
+	t.demand, t.weights = g.demands[n:], g.weights[m:]
+	t.scaled = t.weights[:len(t.demand)]
+	g.types = append(g.types, t)
+	return t
 }
 
 // classOf returns the number of the item's conflict class. A new class gets the next number.
 func (g *itemGrouper) classOf(it *Item) int {
-	g.buf = conflictKey(g.buf[:0], it)
-	n, ok := g.classes[string(g.buf)]
+	g.key = conflictKey(g.key[:0], it)
+	n, ok := g.classes[string(g.key)]
 	if !ok {
 		n = len(g.classes)
-		g.classes[string(g.buf)] = n
+		g.classes[string(g.key)] = n
 	}
 	return n
 }
 
-// newItemType returns a new item type for an item. Bit i of bits is set if a copy uses scarce cardinality i. scarce is
-// the number of scarce cardinalities.
-func (in *instance) newItemType(it *item, bits, scarce int) *itemType {
-	t := &itemType{fit: make([]fit, len(in.catalogs)), demand: it.Demand, scaled: vector.Scale(it.Demand, in.units)}
-	for i, u := range it.Uses {
-		if u.Offers != NoOffers {
-			t.fit[i] = fit{in.catalogs[i].set(u.Offers), u.Types}
-		}
-	}
-	t.weights = make([]float64, 0, len(t.scaled)+scarce)
-	t.weights = append(t.weights, t.scaled...)
-	for i := range scarce {
-		t.weights = append(t.weights, float64(bits>>i&1))
-	}
-	return t
-}
-
-// distribute sets the item classes of all item types. sizes[t] is the number of items of type t.
-func (g *itemGrouper) distribute(items []*item, sizes []int) {
-	all := make([]*item, len(items))
-	byType := make([][]*item, len(g.types))
-	for i, n := range sizes {
-		byType[i], all = all[:0:n], all[n:]
-	}
-	for i, t := range g.typeByItem {
-		byType[t.index] = append(byType[t.index], items[i])
-	}
-	for i, t := range g.types {
-		t.split(byType[i])
-	}
-}
-
-// split sorts items, the items of t, by conflict class. It makes one item class of t from those of each conflict class.
-func (t *itemType) split(items []*item) {
-	slices.SortStableFunc(items, func(a, b *item) int { return a.class - b.class })
-	n := 0
+// setClasses makes the item classes of all item types: in each type, one of the items of each conflict class.
+func setClasses(items []*item) {
+	items = slices.Clone(items)
+	slices.SortStableFunc(items, func(a, b *item) int {
+		return cmp.Or(a.typ.index-b.typ.index, a.conflictClass-b.conflictClass)
+	})
+	classes := make([]itemClass, 0, len(items)) // those of all types, one type after another
 	for i, it := range items {
-		if i == 0 || it.class != items[i-1].class {
-			n++
+		if i == 0 || it.typ != items[i-1].typ || it.conflictClass != items[i-1].conflictClass {
+			classes = append(classes, itemClass{number: it.conflictClass})
+			it.typ.classes = classes[len(classes)-1-len(it.typ.classes):]
 		}
-	}
-	t.classes = make([]itemClass, 0, n)
-	for i, j := 0, 0; i < len(items); i = j {
-		for j = i; j < len(items) && items[j].class == items[i].class; j++ {
-		}
-		t.classes = append(t.classes, itemClass{number: items[i].class, items: items[i:j]})
-	}
-}
-
-// align moves demand and scaled of all item types into two arrays, because these are faster to scan.
-func (g *itemGrouper) align() {
-	width := g.in.problem.Dimensions
-	demands, scaled := make([]int64, 0, len(g.types)*width), make([]float64, 0, len(g.types)*width)
-	for i, t := range g.types {
-		demands, scaled = append(demands, t.demand...), append(scaled, t.scaled...)
-		t.demand, t.scaled = demands[i*width:(i+1)*width], scaled[i*width:(i+1)*width]
+		it.class = &classes[len(classes)-1]
+		it.class.items = items[i-len(it.class.items) : i+1]
 	}
 }

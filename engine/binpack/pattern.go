@@ -21,10 +21,8 @@ type pattern struct {
 
 // A part is the n copies of one item in a pattern.
 type part struct {
-	item  *item
-	typ   *itemType
-	class *itemClass
-	n     int
+	item *item
+	n    int
 }
 
 // price returns the price of the cheapest offer plus fee, in dollars per hour.
@@ -74,7 +72,7 @@ func (p *pattern) resize() {
 
 // admits reports whether each item may use bin type j.
 func (p *pattern) admits(j int) bool {
-	return !slices.ContainsFunc(p.parts, func(x part) bool { return !x.typ.fit[p.catalog.index].types.Has(j) })
+	return !slices.ContainsFunc(p.parts, func(x part) bool { return !x.item.typ.fit[p.catalog.index].types.Has(j) })
 }
 
 // setCharge sets charge. The charge exceeds BinType.Charge if Distinct conditions require further option types with larger
@@ -91,7 +89,7 @@ func (p *pattern) setCharge(relax bool) {
 func (p *pattern) allowed() []typeset.Set {
 	sets := make([]typeset.Set, len(p.parts))
 	for i, x := range p.parts {
-		sets[i] = x.typ.fit[p.catalog.index].types
+		sets[i] = x.item.typ.fit[p.catalog.index].types
 	}
 	return sets
 }
@@ -101,9 +99,9 @@ func (p *pattern) allowed() []typeset.Set {
 func (p *pattern) move(n int) {
 	for _, x := range p.parts {
 		x.item.left -= n * x.n
-		x.typ.left -= n * x.n
+		x.item.typ.left -= n * x.n
 		if n < 0 {
-			x.class.head = 0
+			x.item.class.head = 0
 		}
 	}
 	p.catalog.debit(p, int64(n))
@@ -112,7 +110,7 @@ func (p *pattern) move(n int) {
 func (p *pattern) computeWaste() {
 	held := 0.0
 	for i := range p.parts {
-		held += float64(p.parts[i].typ.initialValue * float64(p.parts[i].n))
+		held += float64(p.parts[i].item.typ.initialValue * float64(p.parts[i].n))
 	}
 	p.waste = (p.price() - held) / p.price()
 }

@@ -29,9 +29,9 @@ func (b *builder) polish() {
 		return
 	}
 	p.parts = slices.DeleteFunc(p.parts, func(x part) bool { return x.n == 0 })
-	p.offers = p.parts[0].typ.fit[p.catalog.index].offers
+	p.offers = p.parts[0].item.typ.fit[p.catalog.index].offers
 	for _, x := range p.parts {
-		p.offers = p.catalog.meet(p.offers, x.typ.fit[p.catalog.index].offers)
+		p.offers = p.catalog.meet(p.offers, x.item.typ.fit[p.catalog.index].offers)
 	}
 }
 
@@ -40,7 +40,7 @@ func (b *builder) swap() bool {
 	parts := b.pattern.parts
 	out, in, times, gain := -1, -1, 0, 0.0
 	for i := range parts {
-		old := parts[i].typ
+		old := parts[i].item.typ
 		if parts[i].n == 0 || parts[i].item.hasConflicts() {
 			continue
 		}
@@ -57,7 +57,7 @@ func (b *builder) swap() bool {
 	if out < 0 {
 		return false
 	}
-	old := parts[out].typ
+	old := parts[out].item.typ
 	parts[out].n -= times
 	old.used -= times
 	b.pattern.value -= float64(old.value * float64(times))

@@ -98,7 +98,7 @@ func (p *pattern) put(t *itemType) {
 			at := slices.IndexFunc(p.parts, func(x part) bool { return x.item == it })
 			switch {
 			case at < 0 && it.left > 0:
-				p.parts = append(p.parts, part{item: it, typ: t, class: c, n: 1})
+				p.parts = append(p.parts, part{it, 1})
 				return
 			case at >= 0 && p.parts[at].n < it.left:
 				p.parts[at].n++
