@@ -1,6 +1,9 @@
 package binpack
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // An order is a rule for filling a bin: it chooses item types and adds copies of them to the pattern.
 type order func(b *builder)
@@ -51,13 +54,12 @@ func byShare(b *builder) {
 // A matching is memory of match, which reuses it for all patterns.
 type matching struct {
 	types      []*itemType
-	scores     []float64 // by index in types
 	scaledFree []float64 // scaledFree[d] is the free capacity divided by the square of the bin's capacity, or 0 if that is 0
 	inverse    []float64 // inverse[d] is 1 divided by the bin's capacity, or 0 if that is 0
 }
 
-// match adds copies of the given types until the pattern's value reaches due or no copy fits. Each step takes the type
-// whose demand has the smallest angle to the free capacity, both as shares of the bin's capacity. It adds half of the
+// match adds copies of the given types until the pattern's value reaches due or no copy can be added. Each step takes the
+// type whose demand has the smallest angle to the free capacity, both as shares of the bin's capacity. It adds half of the
 // copies that fit, rounded up, or fewer if they reach due. So no dimension runs out long before the others (the dot-product
 // heuristic, Panigrahy et al. 2011).
 func (b *builder) match(open []*itemType, due float64) {
@@ -68,59 +70,34 @@ func (b *builder) match(open []*itemType, due float64) {
 			inverse[d] = 1 / v
 		}
 	}
-	types, scores := append(b.matching.types[:0], open...), b.matching.scores
+	types := append(b.matching.types[:0], open...)
 	b.matching.types = types
 	for b.pattern.value < due {
 		for d, v := range b.free {
 			scaledFree[d] = float64(max(v, 0)) / b.in.units[d] * inverse[d] * inverse[d]
 		}
-		n := 0
-		scores = scores[:0]
+		n, best, most := 0, -1, -1.0
 		for _, t := range types {
-			if b.fits(t) && !b.refusesClasses(t) {
-				types[n] = t
-				scores = append(scores, t.match(scaledFree, inverse))
-				n++
+			if !b.fits(t) || b.refusesClasses(t) {
+				continue
 			}
+			if score := t.match(scaledFree, inverse); score > most+epsilon {
+				best, most = n, score
+			}
+			types[n] = t
+			n++
 		}
-		var added bool
-		if types, scores, added = b.addBest(types[:n], scores, due); !added {
+		if types = types[:n]; best < 0 {
 			return
-		}
-		b.matching.scores = scores
-	}
-}
-
-// addBest adds copies of the type with the highest score. If no copy of it can be added, it takes the next type. It
-// returns the types and scores without those that it found cannot be added, and whether it added a copy. due is the value
-// that the pattern is to reach.
-func (b *builder) addBest(types []*itemType, scores []float64, due float64) ([]*itemType, []float64, bool) {
-	for {
-		best, score := -1, -1.0
-		for i, v := range scores {
-			if v > score+epsilon {
-				best, score = i, v
-			}
-		}
-		if best < 0 {
-			return types, scores, false
 		}
 		t := types[best]
 		many := (b.room(t) + 1) / 2
 		if enough := (due - b.pattern.value) / t.value; enough < float64(many) {
 			many = max(1, int(math.Ceil(enough)))
 		}
-		if b.add(t, many) > 0 {
-			return types, scores, true
+		if b.add(t, many) == 0 {
+			types = slices.Delete(types, best, best+1)
 		}
-		n := 0 // remove this type and all other types of which no copy can be added
-		for i, t := range types {
-			if i != best && !b.refusesClasses(t) {
-				types[n], scores[n] = t, scores[i]
-				n++
-			}
-		}
-		types, scores = types[:n], scores[:n]
 	}
 }
 
