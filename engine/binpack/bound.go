@@ -31,19 +31,13 @@ func LowerBound(p *Problem, copies []int) float64 { return NewRelaxation(p).Boun
 // concurrently.
 func (r *Relaxation) Bound(copies []int) float64 {
 	in := r.in
-	d := &demand{}
 	for i := range in.items {
 		in.items[i].left = copies[i]
 	}
-	d.types, d.classes = groupItems(in, in.packable(), nil)
-	d.group(in.catalogs)
+	d := newDemand(in, in.packable(), nil)
 	d.rank()
 	c := newCandidates(in, d)
-	c.updateGroupPrices()
-	var bins []lp.CoverBin
-	for _, x := range c.relevant(func(x *candidate) bool { return x.catalog.types[x.typ].Supply < 0 }) {
-		bins = x.appendBins(bins)
-	}
+	bins := c.bins(func(x *candidate) bool { return x.catalog.types[x.typ].Supply < 0 })
 	if len(bins) == 0 {
 		return 0
 	}

@@ -2,6 +2,7 @@ package binpack
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 
@@ -27,23 +28,19 @@ type candidate struct {
 	// +Inf if a bin holds no remaining copy of the group. updateGroupPrices sets it.
 	groupPrice []float64
 	groups     lp.GroupSet // the price groups g with a finite groupPrice[g]
-	// best[d] is the highest dual price in dimension d of all price groups in groups. value is the inner product of best
-	// and capacity: an upper bound on the value of any pattern in a bin.
-	best        []float64
-	value       float64
-	initialBest []float64 // best at the dual prices for all copies
-	maxRatio    float64   // value / (price + fee): an upper bound on the ratio (value per dollar) of any pattern in a bin
+	// value is the capacity times, in each dimension, the highest dual price of all price groups in groups. It is an upper
+	// bound on the value of any pattern in a bin.
+	value        float64
+	initialValue float64 // value at the dual prices for all copies
+	maxRatio     float64 // value / (price + fee): an upper bound on the ratio (value per dollar) of any pattern in a bin
 }
-
-// soldOut reports whether the budget or the supply allows no further bin of the candidate.
-func (c *candidate) soldOut() bool { return c.catalog.soldOut(c.typ) }
 
 // A candidates holds all candidates of one search.
 type candidates struct {
 	catalogs []*catalog
 	demand   *demand
 	width    int          // the length of candidate.capacity: dimensions plus scarce cardinalities
-	list     []*candidate // in order of compareRank, once rank was called
+	list     []*candidate // in the order of rank, once rank was called
 	byPrice  []*candidate // the same candidates by rising price + fee
 	highest  float64      // the highest candidate.value
 }
@@ -89,7 +86,6 @@ func newCandidates(in *instance, d *demand) *candidates {
 		x.index, x.price = i, slices.Min(x.groupPrice)
 	}
 	c.byPrice = slices.Clone(c.list)
-	c.setFees(0, 0)
 	return c
 }
 
@@ -121,26 +117,44 @@ func (c *candidates) usesOf(cat *catalog) []groupUse {
 	return out
 }
 
-// relevant returns the candidates that are bins of the linear relaxation, in order of index. These are the candidates for
-// which open is true and that hold a remaining copy. It omits dominated candidates, because the dual constraints of the
-// candidates that dominate them imply theirs. Candidates that draw from a supply dominate none.
-func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
+// bins returns the bins of the linear relaxation: one for each candidate and each distinct finite price in groupPrice. A bin
+// admits the price groups g with groupPrice[g] at most its price. The candidates are those for which open is true and that
+// hold a remaining copy. bins omits dominated candidates, because the dual constraints of the candidates that dominate them
+// imply theirs. Candidates that draw from a supply dominate none.
+func (c *candidates) bins(open func(*candidate) bool) []lp.CoverBin {
 	var list []*candidate
 	for _, x := range c.list {
 		if x.groups != 0 && open(x) {
 			list = append(list, x)
 		}
 	}
-	slices.SortFunc(list, func(a, b *candidate) int { return a.index - b.index })
-	return c.undominated(list, func(x *candidate) bool { return x.draw == 0 })
+	var out []lp.CoverBin
+	for _, x := range c.undominated(list, func(x *candidate) bool { return x.draw == 0 }) {
+		from := len(out)
+		for _, price := range x.groupPrice {
+			if math.IsInf(price, 1) || slices.ContainsFunc(out[from:], func(b lp.CoverBin) bool { return b.Price == price }) {
+				continue
+			}
+			b := lp.CoverBin{Key: x.index, Capacity: x.capacity, Price: price, Draw: x.draw, Supply: max(0, x.catalog.types[x.typ].Supply)}
+			for g, v := range x.groupPrice {
+				if v <= price {
+					b.Groups |= 1 << g
+				}
+			}
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // undominated returns the list without candidates that another one with a lower price dominates (see dominates). The price
 // is the lowest of groupPrice; of equal prices the one with the lower index counts as lower. Only candidates for which
-// mayDominate is true remove others. The list and the result are in order of index.
+// mayDominate is true remove others. The result is in order of index.
 func (c *candidates) undominated(list []*candidate, mayDominate func(*candidate) bool) []*candidate {
 	byPrice := slices.Clone(list)
-	slices.SortStableFunc(byPrice, func(a, b *candidate) int { return cmp.Compare(slices.Min(a.groupPrice), slices.Min(b.groupPrice)) })
+	slices.SortFunc(byPrice, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(slices.Min(a.groupPrice), slices.Min(b.groupPrice)), a.index-b.index)
+	})
 	var kept, rivals []*candidate
 	for _, x := range byPrice {
 		if slices.ContainsFunc(rivals, func(o *candidate) bool { return c.dominates(o, x) }) {
@@ -211,26 +225,7 @@ func (c *candidates) updateGroupPrices() {
 	}
 }
 
-// appendBins appends the bins of the linear relaxation for the candidate: one for each distinct finite price in
-// groupPrice. A bin admits the price groups g with groupPrice[g] at most its price.
-func (c *candidate) appendBins(out []lp.CoverBin) []lp.CoverBin {
-	from := len(out)
-	for _, price := range c.groupPrice {
-		if math.IsInf(price, 1) || slices.ContainsFunc(out[from:], func(b lp.CoverBin) bool { return b.Price == price }) {
-			continue
-		}
-		b := lp.CoverBin{Key: c.index, Capacity: c.capacity, Price: price, Draw: c.draw, Supply: max(0, c.catalog.types[c.typ].Supply)}
-		for g, v := range c.groupPrice {
-			if v <= price {
-				b.Groups |= 1 << g
-			}
-		}
-		out = append(out, b)
-	}
-	return out
-}
-
-// value recomputes best and value of each candidate. prices[g][d] is the dual price of price group g in dimension d.
+// value recomputes value of each candidate. prices[g][d] is the dual price of price group g in dimension d.
 func (c *candidates) value(prices [][]float64) {
 	ceilings := map[lp.GroupSet][]float64{} // results of lp.Ceiling by candidate.groups; most candidates have equal groups
 	for _, x := range c.list {
@@ -240,68 +235,57 @@ func (c *candidates) value(prices [][]float64) {
 			lp.Ceiling(best, x.groups, prices)
 			ceilings[x.groups] = best
 		}
-		x.best, x.value = best, vector.Dot(best, x.capacity)
+		x.value = vector.Dot(best, x.capacity)
 	}
 }
 
-// rank recomputes maxRatio of all candidates after their values changed, and orders them by it.
+// rank recomputes maxRatio of all candidates after their values changed, and orders them by it. Of equal ones the candidate
+// with the higher value comes first, then the one with the lower index.
 func (c *candidates) rank() {
 	c.highest = 0
 	for _, x := range c.list {
 		x.maxRatio = x.value / (x.price + x.fee)
 		c.highest = max(c.highest, x.value)
 	}
-	slices.SortFunc(c.list, compareRank)
+	slices.SortFunc(c.list, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(b.maxRatio, a.maxRatio), cmp.Compare(b.value, a.value), a.index-b.index)
+	})
 }
 
-// compareRank orders candidates by falling maxRatio, then by falling value, then by index.
-func compareRank(a, b *candidate) int {
-	switch {
-	case a.maxRatio != b.maxRatio:
-		return cmp.Compare(b.maxRatio, a.maxRatio)
-	case a.value != b.value:
-		return cmp.Compare(b.value, a.value)
-	}
-	return a.index - b.index
-}
-
-// A walk visits the candidates by falling upper bound on the ratio (value per dollar) of a pattern. No pattern has more
-// value than total, the value of all remaining copies. So the bound is maxRatio, or total / (price + fee) if the
-// candidate's value exceeds total.
-type walk struct {
-	candidates *candidates
-	total      float64
-	next       int // position in candidates.list of the next candidate with a value of at most total
-	capped     int // position in candidates.byPrice of the next candidate with a value above total
-}
-
-func (c *candidates) walk(total float64) walk {
-	w := walk{candidates: c, total: total}
-	if total >= c.highest {
-		w.capped = len(c.byPrice)
-	}
-	return w
-}
-
-// step returns the next candidate and its bound. At the end it returns nil.
-func (w *walk) step() (*candidate, float64) {
-	c := w.candidates
-	for w.next < len(c.list) && c.list[w.next].value > w.total {
-		w.next++
-	}
-	for w.capped < len(c.byPrice) && c.byPrice[w.capped].value <= w.total {
-		w.capped++
-	}
-	if w.capped < len(c.byPrice) {
-		x := c.byPrice[w.capped]
-		if maxRatio := w.total / (x.price + x.fee); w.next == len(c.list) || maxRatio > c.list[w.next].maxRatio {
-			w.capped++
-			return x, maxRatio
+// byBound yields the candidates by falling upper bound on the ratio (value per dollar) of a pattern, with this bound. No
+// pattern has more value than total, the value of all remaining copies. So the bound is maxRatio, or total / (price + fee) if
+// the candidate's value exceeds total.
+func (c *candidates) byBound(total float64) iter.Seq2[*candidate, float64] {
+	return func(yield func(*candidate, float64) bool) {
+		next, capped := 0, 0 // positions in list of candidates with a value of at most total, in byPrice of the others
+		if total >= c.highest {
+			capped = len(c.byPrice)
+		}
+		for {
+			for next < len(c.list) && c.list[next].value > total {
+				next++
+			}
+			for capped < len(c.byPrice) && c.byPrice[capped].value <= total {
+				capped++
+			}
+			var x *candidate
+			bound := 0.0
+			if next < len(c.list) {
+				x, bound = c.list[next], c.list[next].maxRatio
+			}
+			if capped < len(c.byPrice) {
+				if o := c.byPrice[capped]; x == nil || total/(o.price+o.fee) > bound {
+					x, bound = o, total/(o.price+o.fee)
+				}
+			}
+			if x == nil || !yield(x, bound) {
+				return
+			}
+			if x.value > total {
+				capped++
+			} else {
+				next++
+			}
 		}
 	}
-	if w.next == len(c.list) {
-		return nil, 0
-	}
-	w.next++
-	return c.list[w.next-1], c.list[w.next-1].maxRatio
 }

@@ -19,7 +19,7 @@ func newSearch(in *instance, items []*item) *search {
 	if len(items) == 0 {
 		return nil
 	}
-	s := &search{in: in, demand: newDemand(in, items)}
+	s := &search{in: in, demand: newDemand(in, items, scarceCardinalities(items))}
 	s.candidates = newCandidates(in, s.demand)
 	s.pricing = newPricing(in, s.demand, s.candidates)
 	s.builder = newBuilder(in, s.demand)
@@ -76,7 +76,7 @@ func (s *search) isSparse() bool {
 	return copies >= minCopies && len(list) > 0 && list[0].value*float64(copies) <= fewCopies*s.demand.total
 }
 
-// construct updates the dual prices, and keeps values and candidate.best at these prices as the initial ones. It then opens
+// construct updates the dual prices, and keeps the values of item types and candidates as the initial ones. It then opens
 // bins until no more copies can be packed, and returns their patterns. doc.go describes the method.
 func (s *search) construct() []*pattern {
 	if !s.pricing.update() {
@@ -86,7 +86,7 @@ func (s *search) construct() []*pattern {
 		t.initialValue = t.value
 	}
 	for _, c := range s.candidates.list {
-		c.initialBest = c.best
+		c.initialValue = c.value
 	}
 	return s.open(true)
 }
@@ -172,12 +172,11 @@ func (s *search) bestAround(anchor *itemType) *pattern {
 	b := s.builder
 	var best *pattern
 	n := 0
-	w := s.candidates.walk(s.demand.total)
-	for c, maxRatio := w.step(); c != nil; c, maxRatio = w.step() {
-		if best != nil && (n >= b.effort.tried || best.ratio() >= maxRatio*nearBound) {
+	for c, bound := range s.candidates.byBound(s.demand.total) {
+		if best != nil && (n >= b.effort.tried || best.ratio() >= bound*nearBound) {
 			break
 		}
-		if on := &anchor.fit[c.catalog.index]; on.offers == nil || !on.types.Has(c.typ) || c.soldOut() {
+		if on := &anchor.fit[c.catalog.index]; on.offers == nil || !on.types.Has(c.typ) || c.catalog.soldOut(c.typ) {
 			continue
 		}
 		n++

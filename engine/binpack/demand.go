@@ -35,9 +35,9 @@ const (
 	maxGroups = 8
 )
 
-func newDemand(in *instance, items []*item) *demand {
-	d := &demand{scarce: scarceCardinalities(items)}
-	d.types, d.classes = groupItems(in, items, d.scarce)
+func newDemand(in *instance, items []*item, scarce []cardinality) *demand {
+	d := &demand{scarce: scarce}
+	d.types, d.classes = groupItems(in, items, scarce)
 	d.group(in.catalogs)
 	return d
 }

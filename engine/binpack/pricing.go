@@ -42,11 +42,7 @@ func newPricing(in *instance, d *demand, c *candidates) *pricing {
 	if !p.update() {
 		return p
 	}
-	cost := 0.0
-	for _, t := range d.types {
-		cost += float64(t.value * float64(t.left))
-	}
-	if more := smallFee * max(0, 1-cost/smallCost); more > 0 {
+	if more := smallFee * max(0, 1-d.total/smallCost); more > 0 {
 		c.setFees(in.problem.Fee, more)
 		p.totalAtGroupPrices = 0
 	}
@@ -80,12 +76,14 @@ func (p *pricing) solve() bool {
 		p.totalAtGroupPrices, p.stale = d.total, true
 	}
 	for _, x := range c.list {
-		if open := !x.soldOut() && (x.draw > 0 || !x.catalog.types[x.typ].Paid); open != p.open[x.index] {
+		if open := !x.catalog.soldOut(x.typ) && (x.draw > 0 || !x.catalog.types[x.typ].Paid); open != p.open[x.index] {
 			p.open[x.index], p.stale = open, true
 		}
 	}
 	if p.stale {
-		p.setBins()
+		p.bins = c.bins(func(x *candidate) bool { return p.open[x.index] })
+		p.covering.SetBins(p.bins)
+		p.stale = false
 	}
 	if !slices.ContainsFunc(p.bins, func(b lp.CoverBin) bool { return b.Draw == 0 }) {
 		return false
@@ -152,14 +150,4 @@ func divide(prices, needs []float64, b *lp.CoverBin) {
 			prices[r] = b.Price * (part / sum) / b.Capacity[r]
 		}
 	}
-}
-
-// setBins computes the bins of the covering: those of the open candidates that no other open candidate dominates.
-func (p *pricing) setBins() {
-	p.bins = p.bins[:0]
-	for _, x := range p.candidates.relevant(func(x *candidate) bool { return p.open[x.index] }) {
-		p.bins = x.appendBins(p.bins)
-	}
-	p.covering.SetBins(p.bins)
-	p.stale = false
 }

@@ -5,22 +5,22 @@ import (
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/sparse"
-	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
 // packSparse packs the copies of the bins again by package sparse. It returns the new bins if they are cheaper, else the
-// given ones. The new bins hold the same copies. packSparse does nothing if the problem is not sparse, if sparseApplies is
-// false, if Options.Fast is set, if a candidate has a budget or a supply, or if copies remain.
+// given ones. The new bins hold the same copies. packSparse does nothing if the problem is not sparse (effort.sparse), if
+// sparse.Feasible is false, if an item type is restricted, if Options.Fast is set, if a candidate has a budget or a supply, or
+// if copies remain.
 func (s *search) packSparse(bins []*pattern) []*pattern {
 	b := s.builder
 	if !b.effort.sparse || s.in.options.Fast || s.candidates.limited(true) || s.demand.hasRemaining() {
 		return bins
 	}
 	b.effort = s.usualEffort() // improve packs only a few bins at a time
-	if !s.sparseApplies() {
+	if types := s.demand.types; !sparse.Feasible(len(types)) || slices.ContainsFunc(types, s.restricted) {
 		return bins
 	}
-	dimensions := s.decidingDimensions()
+	dimensions := s.decidingDimensions() // two, as chooseEffort requires
 	s.rebase()
 	for _, p := range bins {
 		p.move(-1)
@@ -40,14 +40,6 @@ func (s *search) packSparse(bins []*pattern) []*pattern {
 	return bins
 }
 
-// sparseApplies reports whether package sparse can pack the problem: exactly two dimensions can limit the contents of bins,
-// there is one price group, no scarce cardinality and no restricted item type, and sparse.Feasible is true.
-func (s *search) sparseApplies() bool {
-	d := s.demand
-	return len(d.scarce) == 0 && d.groups == 1 && sparse.Feasible(len(d.types)) &&
-		!slices.ContainsFunc(d.types, s.restricted) && len(s.decidingDimensions()) == 2
-}
-
 // restricted reports whether t may not use some bin type that has capacity for a copy and an offer for it.
 func (s *search) restricted(t *itemType) bool {
 	return slices.ContainsFunc(s.in.catalogs, func(c *catalog) bool {
@@ -65,9 +57,8 @@ func (s *search) patternsFor(bins []*pattern, x, y int) []sparse.Pattern {
 	}
 	var types []sparse.Bin
 	for _, c := range s.candidates.list {
-		b := sparse.Bin{X: c.capacity64(x), Y: c.capacity64(y), Price: c.price + c.fee}
-		b.MaxRatio = vector.Dot(c.initialBest, c.capacity) / b.Price
-		types = append(types, b)
+		price := c.price + c.fee
+		types = append(types, sparse.Bin{X: c.capacity64(x), Y: c.capacity64(y), Price: price, MaxRatio: c.initialValue / price})
 	}
 	price := 0.0
 	for _, p := range bins {
@@ -152,7 +143,7 @@ func (s *search) rebase() {
 		t.value = t.initialValue
 	}
 	for _, c := range s.candidates.list {
-		c.best, c.value = c.initialBest, vector.Dot(c.initialBest, c.capacity)
+		c.value = c.initialValue
 	}
 	s.candidates.rank()
 }
