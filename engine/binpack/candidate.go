@@ -20,6 +20,7 @@ type candidate struct {
 	capacity []float64 // by dimension, divided by Problem.Units; then by scarce cardinality
 	price    float64   // the price of the cheapest offer that any item type may use, without the fee
 	fee      float64   // Problem.Fee, plus the fee for small solutions (see smallFee) unless the type has a supply
+	open     bool      // it is in the relaxation, see pricing.update
 	holdsAll bool      // a bin can hold a copy of each item type with remaining copies that may use the catalog
 	// draw is what a bin of a Paid type uses of its supply, as a share of what was left when the search began. It is 0 for
 	// other types, and if a catalog has a budget.

@@ -29,14 +29,14 @@ type builder struct {
 	// refused[k] equals patterns if no further copy of conflict class k can be added to the current pattern. Adding copies of
 	// other classes does not change that.
 	refused   []int
-	conflicts *conflictState
+	conflicts conflictState
 	matching  matching
 }
 
 func newBuilder(in *instance, d *demand) *builder {
 	n := in.problem.Dimensions
 	return &builder{
-		in: in, demand: d, refused: make([]int, d.classes), conflicts: newConflictState(in.problem.Groups),
+		in: in, demand: d, refused: make([]int, d.classes), conflicts: conflictState{counters: make([]counter, in.problem.Groups)},
 		matching: matching{scaledFree: make([]float64, n), inverse: make([]float64, n)},
 	}
 }

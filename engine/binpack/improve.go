@@ -86,7 +86,10 @@ func (r *ruiner) attempt(n int) bool {
 	}
 	whole := !slices.ContainsFunc(r.search.demand.byValue, func(t *itemType) bool { return t.left > 0 })
 	if whole && (after < before*(1-same) || after <= before*(1+same) && len(fresh) < len(picked)) {
-		r.bins = append(remove(r.bins, picked), fresh...)
+		for _, i := range slices.Backward(picked) {
+			r.bins = slices.Delete(r.bins, i, i+1)
+		}
+		r.bins = append(r.bins, fresh...)
 		return true
 	}
 	for _, p := range fresh {
@@ -135,18 +138,4 @@ func (r *ruiner) pick(n int, seed uint64) []int {
 	slices.Sort(picked)
 	r.picked = picked
 	return picked
-}
-
-// remove removes the bins with these indices from the list, which it overwrites. The indices must be in rising order.
-func remove(bins []*pattern, numbers []int) []*pattern {
-	next := 0
-	kept := bins[:0]
-	for i, p := range bins {
-		if next < len(numbers) && numbers[next] == i {
-			next++
-			continue
-		}
-		kept = append(kept, p)
-	}
-	return kept
 }

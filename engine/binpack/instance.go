@@ -56,11 +56,8 @@ func (in *instance) packable() []*item {
 			out = append(out, it)
 		}
 	}
-	first := func(a, b *item) int {
+	slices.SortFunc(out, func(a, b *item) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), strings.Compare(a.Name, b.Name))
-	}
-	if !slices.IsSortedFunc(out, first) {
-		slices.SortFunc(out, first)
-	}
+	})
 	return out
 }

@@ -12,10 +12,9 @@ type pricing struct {
 	demand             *demand
 	candidates         *candidates
 	totalAtUpdate      float64 // demand.total at the last update of the dual prices
-	totalAtGroupPrices float64 // demand.total when updateGroupPrices was last called; 0: call it at the next update
+	totalAtGroupPrices float64 // demand.total when updateGroupPrices was last called
 	covering           *lp.Covering
 	bins               []lp.CoverBin // the bins of covering
-	open               []bool        // open[i] says that candidate i is in the relaxation, see solve
 	stale              bool          // bins must be recomputed
 	supplies           []int         // what is left of the supplies
 	initial            []int         // what was left of them when the search began
@@ -32,7 +31,7 @@ const (
 func newPricing(in *instance, d *demand, c *candidates) *pricing {
 	p := &pricing{
 		demand: d, candidates: c, covering: lp.NewCovering(c.width, d.groups),
-		open: make([]bool, len(c.list)), stale: true, supplies: in.catalogs[0].supplies,
+		supplies: in.catalogs[0].supplies,
 	}
 	if slices.ContainsFunc(c.list, func(x *candidate) bool { return x.draw > 0 }) {
 		p.initial, p.covering.Supplies = slices.Clone(p.supplies), make([]float64, len(p.supplies))
@@ -44,44 +43,32 @@ func newPricing(in *instance, d *demand, c *candidates) *pricing {
 	}
 	if more := smallFee * max(0, 1-d.total/smallCost); more > 0 {
 		c.setFees(in.problem.Fee, more)
-		p.totalAtGroupPrices = 0
+		c.updateGroupPrices()
+		p.stale = true
 	}
+	p.totalAtGroupPrices = d.total
 	return p
-}
-
-// update recomputes the dual prices for the remaining copies, and what depends on them: values, demand.byValue, demand.total
-// and candidate.maxRatio. It returns false if no bin of a type that is not Paid can be opened.
-func (p *pricing) update() bool {
-	if !p.solve() {
-		return false
-	}
-	p.demand.sort()
-	p.candidates.rank()
-	p.totalAtUpdate = p.demand.total
-	if p.totalAtGroupPrices == 0 {
-		p.totalAtGroupPrices = p.demand.total
-	}
-	return true
 }
 
 // needShift is the relative increase of the needs in one dimension in smooth.
 const needShift = 0.15
 
-// solve solves the relaxation and sets the values of item types and candidates. It returns false as update does. The
-// relaxation has the candidates that are not sold out. Those of Paid types are only in it if they have a draw.
-func (p *pricing) solve() bool {
+// update recomputes the dual prices for the remaining copies, and what depends on them: values, demand.byValue, demand.total
+// and candidate.maxRatio. The relaxation has the candidates that are not sold out. Those of Paid types are only in it if they
+// have a draw. update returns false if no bin of a type that is not Paid can be opened.
+func (p *pricing) update() bool {
 	d, c := p.demand, p.candidates
-	if d.total <= p.totalAtGroupPrices/2 || p.totalAtGroupPrices == 0 {
+	if d.total <= p.totalAtGroupPrices/2 {
 		c.updateGroupPrices()
 		p.totalAtGroupPrices, p.stale = d.total, true
 	}
 	for _, x := range c.list {
-		if open := !x.catalog.soldOut(x.typ) && (x.draw > 0 || !x.catalog.types[x.typ].Paid); open != p.open[x.index] {
-			p.open[x.index], p.stale = open, true
+		if open := !x.catalog.soldOut(x.typ) && (x.draw > 0 || !x.catalog.types[x.typ].Paid); open != x.open {
+			x.open, p.stale = open, true
 		}
 	}
 	if p.stale {
-		p.bins = c.bins(func(x *candidate) bool { return p.open[x.index] })
+		p.bins = c.bins(func(x *candidate) bool { return x.open })
 		p.covering.SetBins(p.bins)
 		p.stale = false
 	}
@@ -103,7 +90,10 @@ func (p *pricing) solve() bool {
 		t.value = max(vector.Dot(prices[t.group], t.weights), minValue)
 		t.stuck = false
 	}
+	d.sort()
 	c.value(prices)
+	c.rank()
+	p.totalAtUpdate = d.total
 	return true
 }
 
