@@ -66,19 +66,14 @@ func (s *grid) upTo(v int64) int {
 	return n
 }
 
-// set rebuilds the table for the entries, at least one, which must be ordered by falling value. buf is memory for
-// temporary values; set returns it for the next call.
-func (g *gapTable) set(open []entry, buf []int64) []int64 {
-	buf = buf[:0]
+// set rebuilds the table for the entries, at least one, which must be ordered by falling value.
+func (g *gapTable) set(open []entry) {
+	x, y := make([]int64, len(open)), make([]int64, len(open))
 	for i := range open {
-		buf = append(buf, open[i].x)
+		x[i], y[i] = open[i].x, open[i].y
 	}
-	g.x.set(buf)
-	buf = buf[:0]
-	for i := range open {
-		buf = append(buf, open[i].y)
-	}
-	g.y.set(buf)
+	g.x.set(x)
+	g.y.set(y)
 	w := len(g.y.amounts) + 1
 	size := w * (len(g.x.amounts) + 1)
 	g.best = slices.Grow(g.best[:0], size)[:size]
@@ -96,7 +91,6 @@ func (g *gapTable) set(open []entry, buf []int64) []int64 {
 			g.best[at] = firstTwo(g.best[at], firstTwo(g.best[at-1], g.best[at-w]))
 		}
 	}
-	return buf
 }
 
 // firstTwo returns the two smallest distinct numbers among those of a and b, the smaller first. a and b must be ordered so.

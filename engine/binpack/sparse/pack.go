@@ -19,7 +19,7 @@ type Bin struct {
 	MaxRatio float64 // an upper bound on the value per dollar of any pattern in this bin type, at the values in Item.Value
 }
 
-// A Pattern is a set of copies that share one bin.
+// A Pattern is a set of at most maxSize copies that share one bin, of the cheapest type that holds them.
 type Pattern struct {
 	Bin   int   // index of the bin type
 	Items []int // for each copy, the index of its item
@@ -49,20 +49,13 @@ func Feasible(items int) bool { return pairs(items) <= maxPairs }
 
 // A packer is the state of one call of Pack.
 type packer struct {
-	items   []Item
-	bins    []bin     // the bin types that the search considers, by falling MaxRatio, then by falling price
-	byPrice []bin     // all bin types, by rising price
-	value   []float64 // value[i] is the current value of item i, in dollars per hour
-	left    []int     // left[i] is the number of remaining copies of item i
-	open    []entry   // the items with remaining copies, by falling value; set by method list
-	gaps    gapTable
-	buf     []int64 // memory for gapTable.set
-}
-
-// A bin is a Bin with its index in the argument of Pack.
-type bin struct {
-	Bin
-	index int
+	items            []Item
+	bins             []Bin
+	byRatio, byPrice []int     // the indices of bins: by falling MaxRatio, then by falling price; by rising price
+	value            []float64 // value[i] is the current value of item i, in dollars per hour
+	left             []int     // left[i] is the number of remaining copies of item i
+	open             []entry   // the items with remaining copies, by falling value; set by method list
+	gaps             gapTable
 }
 
 // An entry is an item in packer.open: its demand (x, y), its current value and its index.
@@ -72,17 +65,10 @@ type entry struct {
 	item  int
 }
 
-// A pattern is a Pattern of at most maxSize copies, in the cheapest bin type that holds them.
-type pattern struct {
-	bin    *bin
-	size   int
-	member [maxSize]int32 // member[k] is the index of the item of copy k
-}
-
 // Pack returns patterns that pack all copies and cost less than least in total. It returns an empty list if it finds none.
 func Pack(items []Item, bins []Bin, least float64) []Pattern {
 	g := newPacker(items, bins)
-	var best []pattern
+	var best []Pattern
 	for range max(minPackings, min(maxPackings, packingPairs/pairs(len(items)))) {
 		list, cost := g.pack()
 		if cost < least*(1-same) {
@@ -90,43 +76,22 @@ func Pack(items []Item, bins []Bin, least float64) []Pattern {
 		}
 		g.revalue(list)
 	}
-	out := make([]Pattern, len(best))
-	for i := range best {
-		out[i].Bin = best[i].bin.index
-		for _, m := range best[i].member[:best[i].size] {
-			out[i].Items = append(out[i].Items, int(m))
-		}
-	}
-	return out
+	return best
 }
 
 func newPacker(items []Item, bins []Bin) *packer {
-	g := &packer{items: items}
-	for i, b := range bins {
-		g.byPrice = append(g.byPrice, bin{b, i})
-	}
-	byRatio := slices.Clone(g.byPrice)
-	slices.SortStableFunc(g.byPrice, func(a, b bin) int { return cmp.Compare(a.Price, b.Price) })
-	slices.SortStableFunc(byRatio, func(a, b bin) int {
-		return cmp.Or(cmp.Compare(b.MaxRatio, a.MaxRatio), cmp.Compare(b.Price, a.Price))
-	})
-	// kept[i] is set if, for some item, byRatio[i] is among the first binsPerItem bin types that hold it.
-	kept := make([]bool, len(bins))
+	g := &packer{items: items, bins: bins}
 	for _, it := range items {
-		n := 0
-		for i := range byRatio {
-			if b := &byRatio[i]; n < binsPerItem && b.X >= it.X && b.Y >= it.Y {
-				kept[i] = true
-				n++
-			}
-		}
 		g.value = append(g.value, it.Value)
 	}
-	for i, b := range byRatio {
-		if kept[i] {
-			g.bins = append(g.bins, b)
-		}
+	for i := range bins {
+		g.byPrice = append(g.byPrice, i)
 	}
+	g.byRatio = slices.Clone(g.byPrice)
+	slices.SortStableFunc(g.byPrice, func(a, b int) int { return cmp.Compare(bins[a].Price, bins[b].Price) })
+	slices.SortStableFunc(g.byRatio, func(a, b int) int {
+		return cmp.Or(cmp.Compare(bins[b].MaxRatio, bins[a].MaxRatio), cmp.Compare(bins[b].Price, bins[a].Price))
+	})
 	return g
 }
 
@@ -139,7 +104,7 @@ func (g *packer) list() {
 		}
 	}
 	slices.SortFunc(g.open, func(a, b entry) int { return cmp.Or(cmp.Compare(b.value, a.value), a.item-b.item) })
-	g.buf = g.gaps.set(g.open, g.buf)
+	g.gaps.set(g.open)
 }
 
 // maxGone is the largest share of entries of open that may have no remaining copies. If it is exceeded, pack rebuilds
@@ -148,7 +113,7 @@ const maxGone = 0.125
 
 // pack packs all copies greedily, and returns the patterns and their total price. Until all copies are packed, it takes the
 // most valuable remaining one and adds the pattern that bestAround finds for it.
-func (g *packer) pack() (list []pattern, cost float64) {
+func (g *packer) pack() (list []Pattern, cost float64) {
 	g.left = g.left[:0]
 	for i := range g.items {
 		g.left = append(g.left, g.items[i].Copies)
@@ -167,24 +132,24 @@ func (g *packer) pack() (list []pattern, cost float64) {
 			gone, first = 0, 0
 		}
 		c := g.bestAround(first)
-		for _, t := range c.member[:c.size] {
+		for _, t := range c.Items {
 			if g.left[t]--; g.left[t] == 0 {
 				gone++
 			}
 		}
-		list, cost = append(list, c), cost+c.bin.Price
+		list, cost = append(list, c), cost+g.bins[c.Bin].Price
 	}
 }
 
 // bestAround returns the pattern with the highest ratio (value per dollar) that it finds. The pattern contains a copy of
-// open[first], and otherwise only copies of this and later entries. bestAround searches at most binsPerItem bin types.
-func (g *packer) bestAround(first int) pattern {
-	var best pattern
-	ratio, tries := 0.0, 0
-	one := &g.open[first]
-	for i := range g.bins {
+// open[first], and otherwise only copies of this and later entries. bestAround searches the first binsPerItem bin types by
+// ratio that hold open[first].
+func (g *packer) bestAround(first int) Pattern {
+	var best entrySet
+	bin, ratio, tries := -1, 0.0, 0
+	for _, i := range g.byRatio {
 		b := &g.bins[i]
-		if b.X < one.x || b.Y < one.y {
+		if b.X < g.open[first].x || b.Y < g.open[first].y {
 			continue
 		}
 		if tries++; tries > binsPerItem {
@@ -194,39 +159,38 @@ func (g *packer) bestAround(first int) pattern {
 		if f.size == 0 {
 			continue
 		}
-		c := g.toPattern(&f)
-		if r := f.ratio * b.Price / c.bin.Price; best.bin == nil || r > ratio*(1+same) {
-			best, ratio = c, r
+		cheapest := g.cheapest(&f)
+		if r := f.ratio * b.Price / g.bins[cheapest].Price; bin < 0 || r > ratio*(1+same) {
+			best, bin, ratio = f, cheapest, r
 		}
 	}
-	return best
+	out := Pattern{Bin: bin, Items: make([]int, best.size)}
+	for k, m := range best.member[:best.size] {
+		out.Items[k] = g.open[m].item
+	}
+	return out
 }
 
-// toPattern returns the entries of f as a pattern in the cheapest bin type that holds them.
-func (g *packer) toPattern(f *entrySet) pattern {
-	c := pattern{size: f.size}
+// cheapest returns the index of the cheapest bin type that holds the set.
+func (g *packer) cheapest(f *entrySet) int {
 	var x, y int64
-	for i, m := range f.member[:f.size] {
-		o := &g.open[m]
-		x, y, c.member[i] = x+o.x, y+o.y, int32(o.item)
+	for _, m := range f.member[:f.size] {
+		x, y = x+g.open[m].x, y+g.open[m].y
 	}
-	at := slices.IndexFunc(g.byPrice, func(b bin) bool { return b.X >= x && b.Y >= y })
-	c.bin = &g.byPrice[at]
-	return c
+	return g.byPrice[slices.IndexFunc(g.byPrice, func(i int) bool { return g.bins[i].X >= x && g.bins[i].Y >= y })]
 }
 
 // revalue moves the value of each item towards the mean cost of its copies in these patterns (see correction). The price of
 // a pattern is divided among its copies in proportion to their values.
-func (g *packer) revalue(list []pattern) {
+func (g *packer) revalue(list []Pattern) {
 	paid := make([]float64, len(g.value))
-	for i := range list {
-		c := &list[i]
+	for _, c := range list {
 		held := 0.0
-		for _, t := range c.member[:c.size] {
+		for _, t := range c.Items {
 			held += g.value[t]
 		}
-		for _, t := range c.member[:c.size] {
-			paid[t] += g.value[t] * c.bin.Price / held
+		for _, t := range c.Items {
+			paid[t] += g.value[t] * g.bins[c.Bin].Price / held
 		}
 	}
 	for i, it := range g.items {

@@ -13,14 +13,11 @@ const restFactor = 2
 
 // pairUp returns the set of copies for bin type b with the highest ratio that it finds. It returns an empty set if no ratio
 // reaches minRatio. The first copy is of g.open[first], the second of the same or a later entry. The method complete adds
-// the other copies.
-func (g *packer) pairUp(b *bin, first int, minRatio float64) entrySet {
+// the other copies. b must hold the first.
+func (g *packer) pairUp(b *Bin, first int, minRatio float64) entrySet {
 	one := &g.open[first]
 	x, y := b.X-one.x, b.Y-one.y
 	var top entrySet
-	if x < 0 || y < 0 {
-		return top
-	}
 	f := entrySet{size: 1}
 	f.member[0] = int32(first)
 	if f.ratio = one.value / b.Price; f.ratio >= minRatio {
