@@ -11,7 +11,8 @@ func NewRelaxation(p *Problem) *Relaxation {
 	open := *p
 	open.Catalogs = make([]Catalog, len(p.Catalogs))
 	for i, c := range p.Catalogs {
-		c.Index, c.Budget = nil, nil // Solve may use the index in another goroutine
+		c.Index = nil  // Solve may use the index in another goroutine
+		c.Budget = nil // Bound ignores budgets
 		open.Catalogs[i] = c
 	}
 	in := newInstance(&open, Options{})
