@@ -96,8 +96,8 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bo
 		}
 		out.MinValuesRelaxed = true
 	}
-	if len(options) > d.options.MaxTypes {
-		cut := options[:d.options.MaxTypes]
+	if most := cmp.Or(d.options.MaxTypes, 600); len(options) > most {
+		cut := options[:most]
 		if _, diverse := n.offers.Diverse(cut); diverse || d.options.RelaxMinValues {
 			options, out.MinValuesRelaxed = cut, !diverse
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// refusals returns the pods that the plan places on no node, by class, each class with its reasons (see reasons).
+// refusals returns the pods that the plan places on no node, by class, each class with its reasons (see reasons). The
+// caller of solve sorts them.
 func (d *draft) refusals() []model.Refusal {
 	left := 0
 	for _, c := range d.problem.Classes {
@@ -39,7 +40,6 @@ func (d *draft) refusals() []model.Refusal {
 			out = append(out, model.Refusal{Pods: pods, Reasons: d.reasons(c)})
 		}
 	}
-	slices.SortStableFunc(out, compareRefusals)
 	return out
 }
 
