@@ -52,7 +52,7 @@ func (st Steps) SolveChecked(s *model.Snapshot, o Options) Checked {
 	if st.Check == nil {
 		st.Check = verify.Rules{Labels: o.Labels, DefaultSpread: o.DefaultSpread}.Plan
 	}
-	c := &checkedSolve{steps: st, snapshot: s, options: o, pods: podsToPlan(s)}
+	c := &checkedSolve{steps: st, snapshot: s, options: o, pods: podsToPlan(s), plannable: map[string]bool{}}
 	c.out.Leave = map[string]model.Verdict{}
 	maps.Copy(c.out.Leave, o.Leave)
 	for n := 1; ; n++ {
@@ -78,6 +78,10 @@ type checkedSolve struct {
 	options  Options
 	pods     []*model.Pod // the pending and displaced pods, in key order
 	out      Checked
+
+	// State of isolate.
+	plannable  map[string]bool // keys of pods that can be planned together without a panic
+	isolations int             // the number of plans that admit made so far
 }
 
 // podsToPlan returns the pending pods and the displaced ones (on nodes that are being deleted), each once, in key order.
@@ -115,12 +119,7 @@ func (c *checkedSolve) try(leave map[string]model.Verdict) (plan *model.Plan, vi
 
 // refuseAll returns a plan that refuses all pods. The reason is that of c.out.Leave, or why for pods without an entry.
 func (c *checkedSolve) refuseAll(why string) *model.Plan {
-	leave := make(map[string]model.Verdict, len(c.pods))
-	for _, p := range c.pods {
-		leave[p.Key] = internalError(why)
-	}
-	maps.Copy(leave, c.out.Leave)
-	return c.account(&model.Plan{}, leave)
+	return c.account(&model.Plan{}, c.out.Leave, why)
 }
 
 // podsNamed returns the pods that the plan places and that a violation names: the reason to refuse each, by pod key.

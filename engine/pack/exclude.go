@@ -8,11 +8,11 @@ import (
 )
 
 // exclude splits pods, which are in key order, into those to plan and those to refuse without planning. It refuses the pods
-// of Options.Leave and the oversized pods (see oversized), with one Refusal for each different verdict, in any order.
-// Planning reads neither the requests nor the constraints of refused pods, so refused pods cannot make planning fail.
-func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused []model.Refusal) {
+// of Options.Leave and the oversized pods (see oversized), each for the verdict under which refused lists it. Planning reads
+// neither the requests nor the constraints of refused pods, so refused pods cannot make planning fail.
+func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused map[model.Verdict][]*model.Pod) {
 	verdicts := map[uintptr]model.Verdict{} // by address of the map of requests, which equal pods share
-	excluded := map[model.Verdict][]*model.Pod{}
+	refused = map[model.Verdict][]*model.Pod{}
 	rest = make([]*model.Pod, 0, len(pods))
 	for _, pod := range pods {
 		id := reflect.ValueOf(pod.Requests).Pointer()
@@ -27,11 +27,8 @@ func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod
 		if v.OK() {
 			rest = append(rest, pod)
 		} else {
-			excluded[v] = append(excluded[v], pod)
+			refused[v] = append(refused[v], pod)
 		}
-	}
-	for v, pods := range excluded {
-		refused = append(refused, model.Refusal{Pods: pods, Reasons: []model.PoolVerdict{{Verdict: v}}})
 	}
 	return rest, refused
 }
@@ -88,9 +85,12 @@ func fitsAlone(s *model.Snapshot, requests model.Resources) bool {
 	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return holds(n.Allocatable) })
 }
 
-// refuse adds the refusals to the plan, sorts all refusals by the key of their first pod, and returns the plan.
-func refuse(plan *model.Plan, refused []model.Refusal) *model.Plan {
-	plan.Refusals = append(plan.Refusals, refused...)
+// refuse adds a refusal for each verdict in refused, with the pods listed under it in key order. It sorts all refusals of the
+// plan by the key of their first pod, and returns the plan.
+func refuse(plan *model.Plan, refused map[model.Verdict][]*model.Pod) *model.Plan {
+	for v, pods := range refused {
+		plan.Refusals = append(plan.Refusals, model.Refusal{Pods: pods, Reasons: []model.PoolVerdict{{Verdict: v}}})
+	}
 	slices.SortFunc(plan.Refusals, func(a, b model.Refusal) int { return comparePods(a.Pods[0], b.Pods[0]) })
 	return plan
 }

@@ -91,29 +91,28 @@ func (c *checkedSolve) without(plan *model.Plan, reasons map[string]model.Verdic
 			rest.Refusals = append(rest.Refusals, r)
 		}
 	}
-	return c.account(rest, reasons)
+	return c.account(rest, reasons, "no valid placement was found")
 }
 
 // account returns the plan with a refusal for each pod of c.pods that it neither places nor refuses. reasons[key] is the
-// reason to refuse the pod with that key. A pod without an entry gets a general reason.
-func (c *checkedSolve) account(plan *model.Plan, reasons map[string]model.Verdict) *model.Plan {
+// reason to refuse the pod with that key. For a pod without an entry, why is the reason.
+func (c *checkedSolve) account(plan *model.Plan, reasons map[string]model.Verdict, why string) *model.Plan {
 	known := placedKeys(plan)
 	for _, r := range plan.Refusals {
 		for _, p := range r.Pods {
 			known[p.Key] = true
 		}
 	}
-	leave := map[string]model.Verdict{}
-	var missing []*model.Pod
+	missing := map[model.Verdict][]*model.Pod{}
 	for _, p := range c.pods {
 		if known[p.Key] {
 			continue
 		}
-		missing = append(missing, p)
-		if leave[p.Key] = reasons[p.Key]; leave[p.Key].OK() {
-			leave[p.Key] = internalError("no valid placement was found")
+		v := reasons[p.Key]
+		if v.OK() {
+			v = internalError(why)
 		}
+		missing[v] = append(missing[v], p)
 	}
-	_, refused := exclude(c.snapshot, Options{Leave: leave}, missing)
-	return refuse(plan, refused)
+	return refuse(plan, missing)
 }
