@@ -8,25 +8,24 @@ import (
 )
 
 // maxRemovals is the largest number of times that salvage removes parts of a plan.
-const maxRemovals = 4
+const maxRemovals = 6
 
-// salvage returns a part of the plan that breaks no rule. It refuses the pods of the parts that violations name (podsOfParts)
-// until no rule is broken. If a rule is still broken after maxRemovals removals, or if verify panics, the plan refuses all
-// pods.
+// salvage returns the part of the plan that breaks no rule. It refuses the pods of the parts that violations name
+// (podsOfParts) until no rule is broken, and adds the violations to c.out.Violations. If a rule is still broken after
+// maxRemovals removals, or if verify panics, the plan refuses all pods.
 func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) *model.Plan {
-	why := violationReason(violations[0])
-	for range maxRemovals {
+	for n := 0; len(violations) > 0; n++ {
+		c.out.Violations = append(c.out.Violations, violations...)
+		if n == maxRemovals {
+			return c.refuseAll(violationReason(c.out.Violations[0]))
+		}
 		plan = c.without(plan, podsOfParts(plan, violations))
 		if failed := recovered(func() { violations = c.steps.Check(c.snapshot, plan) }); failed != nil {
 			c.out.Panics = append(c.out.Panics, *failed)
-			break
+			return c.refuseAll(violationReason(c.out.Violations[0]))
 		}
-		if len(violations) == 0 {
-			return plan
-		}
-		c.out.Violations = append(c.out.Violations, violations...)
 	}
-	return c.refuseAll(why)
+	return plan
 }
 
 // podsOfParts returns the pods of the parts of the plan that the violations name: the reason to refuse each, by pod key. For
