@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/assign"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
@@ -33,7 +34,9 @@ func draftPlan(p *compile.Problem, o Options, a *assign.Assignment, k *packing) 
 	kept := d.launchNodes()
 	slices.SortStableFunc(d.plan.Nodes, compareNodes)
 	d.plan.Refusals = d.refusals()
-	d.plan.Floor = k.floor(kept)
+	if len(kept) > 0 {
+		d.plan.Floor = k.floor(kept)
+	}
 	if d.plan.Floor > d.plan.Price && d.plan.Floor < d.plan.Price*(1+catalog.Same) {
 		d.plan.Floor = d.plan.Price // floor and price differ only by rounding
 	}
@@ -62,7 +65,7 @@ func (d *draft) launchNodes() (kept []*node) {
 			for _, pod := range pods[i] {
 				d.refused[pod] = true
 			}
-			d.packed.limits.Take(n.instance(), n.charge, -1)
+			d.packed.limits.Take(n.instance, n.charge, -1)
 			continue
 		}
 		out := &planned[len(kept)]
@@ -84,9 +87,13 @@ func (d *draft) launchNodes() (kept []*node) {
 // pools allow beyond the charges of all nodes.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
-	all := n.pool.Options(n.offers, n.amount, n.instance().Reservation, n.allowed()...)
+	allowed := make([]typeset.Set, len(n.bin.Parts)) // for each part, the types that hold one bundle of its segment
+	for i, x := range n.bin.Parts {
+		allowed[i] = d.assigned.Segments[x.Item].Fit.ByPool[n.pool.Index].Types
+	}
+	all := n.pool.Options(n.offers, n.amount, n.instance.Reservation, allowed...)
 	options := withinLimits(all.Types, n, left.Left(n.pool))
-	covered := n.instance().Reservation != nil && n.instance().Reservation.Commitment
+	covered := n.instance.Reservation != nil && n.instance.Reservation.Commitment
 	if covered {
 		options, out.Requirements = n.coveredOptions(options)
 	}
@@ -147,13 +154,14 @@ func (d *draft) assignPods() (pods [][]*model.Pod, requests []model.Resources) {
 	pods, requests = make([][]*model.Pod, len(d.packed.nodes)), make([]model.Resources, len(d.packed.nodes))
 	dimensions := d.problem.Dimensions
 	for i, n := range d.packed.nodes {
-		for _, x := range n.parts {
-			s, count := x.segment, x.copies*x.segment.Size
+		for _, x := range n.bin.Parts {
+			s := d.assigned.Segments[x.Item]
+			count := x.Copies * s.Size
 			pods[i] = append(pods[i], s.Pods[next[s.Index]:next[s.Index]+count]...)
 			next[s.Index] += count
 		}
 		slices.SortFunc(pods[i], comparePods)
-		overhead := n.instance().Daemons.Requests
+		overhead := n.instance.Daemons.Requests
 		requests[i] = make(model.Resources, len(overhead)+dimensions.Len())
 		maps.Copy(requests[i], overhead)
 		for r, v := range n.amount[:dimensions.Plain] {

@@ -32,7 +32,7 @@ func solve(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 	r := repairer{omitted: map[*model.Pod]bool{}}
 	for {
 		assigned := assign.Assign(p, r.presets)
-		packed := packNodes(p, o, assigned)
+		packed := packNodes(o, assigned)
 		draft := draftPlan(p, o, assigned, packed)
 		if plan := r.finish(draft); plan != nil {
 			return plan
