@@ -104,23 +104,6 @@ func (c *checkedSolve) refuseAll(why string) *model.Plan {
 	return c.account(&model.Plan{}, c.out.Leave, why)
 }
 
-// placedKeys returns the keys of the pods that the plan places on existing or planned nodes.
-func placedKeys(plan *model.Plan) map[string]bool {
-	keys := map[string]bool{}
-	add := func(pods []*model.Pod) {
-		for _, p := range pods {
-			keys[p.Key] = true
-		}
-	}
-	for _, pl := range plan.Placements {
-		add(pl.Pods)
-	}
-	for i := range plan.Nodes {
-		add(plan.Nodes[i].Pods)
-	}
-	return keys
-}
-
 // violationReason returns the reason to refuse a pod because of the violation.
 func violationReason(v verify.Violation) string { return "no valid placement was found: " + v.Detail }
 

@@ -15,8 +15,6 @@ import (
 // one class that need new nodes in the same domains.
 type packing struct {
 	nodes []*node
-	// served[i] is the number of pods of segment i that have a node. They are the first of Segment.Pods.
-	served []int
 	// limits are what remains of pool limits, reservations and commitments after the charges of the nodes.
 	limits *catalog.Limits
 	// floor returns a lower bound on the price of nodes that hold the pods of the given nodes. It assumes that the given
@@ -28,7 +26,7 @@ type packing struct {
 // packNodes packs the segments into new nodes. The pools of the highest weight are filled first. Pods for which these
 // pools or their limits allow no node go to the pools of the next weight. Among pools of one weight only the price decides.
 func packNodes(o Options, a *assign.Assignment) *packing {
-	out := &packing{served: make([]int, len(a.Segments)), limits: a.Limits.Clone()}
+	out := &packing{limits: a.Limits.Clone()}
 	if len(a.Segments) == 0 {
 		return out
 	}
@@ -72,9 +70,6 @@ func (k *packing) packTier(a *assign.Assignment, o Options, pools []*catalog.Poo
 		}
 		k.limits.Take(n.instance, n.charge, 1)
 		k.nodes = append(k.nodes, n)
-	}
-	for i, n := range solution.Left {
-		k.served[i] = len(a.Segments[i].Pods) - n*a.Segments[i].Size
 	}
 	return solution.Left
 }

@@ -11,31 +11,23 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// refusals returns the pods that the plan places on no node, by class, each class with its reasons (see reasons). The
-// caller of solve sorts them.
-func (d *draft) refusals() []model.Refusal {
-	left := 0
+// refusals returns the pods that are not placed, by class, each class with its reasons (see reasons). Refusals are in any
+// order.
+func (d *draft) refusals(placed []*model.Pod) []model.Refusal {
+	left := -len(placed)
 	for _, c := range d.problem.Classes {
 		left += len(c.Pods)
-	}
-	for _, p := range d.plan.Placements {
-		left -= len(p.Pods)
-	}
-	for i := range d.plan.Nodes {
-		left -= len(d.plan.Nodes[i].Pods)
 	}
 	if left == 0 {
 		return nil
 	}
-	placed := placedKeys(d.plan)
+	isPlaced := make(map[*model.Pod]bool, len(placed))
+	for _, pod := range placed {
+		isPlaced[pod] = true
+	}
 	var out []model.Refusal
 	for _, c := range d.problem.Classes {
-		var pods []*model.Pod
-		for _, pod := range c.Pods {
-			if !placed[pod.Key] {
-				pods = append(pods, pod)
-			}
-		}
+		pods := slices.DeleteFunc(slices.Clone(c.Pods), func(pod *model.Pod) bool { return isPlaced[pod] })
 		if len(pods) > 0 {
 			out = append(out, model.Refusal{Pods: pods, Reasons: d.reasons(c)})
 		}

@@ -96,11 +96,20 @@ func (c *checkedSolve) without(plan *model.Plan, reasons map[string]model.Verdic
 // account returns the plan with a refusal for each pod of c.pods that it neither places nor refuses. reasons[key] is the
 // reason to refuse the pod with that key. For a pod without an entry, why is the reason.
 func (c *checkedSolve) account(plan *model.Plan, reasons map[string]model.Verdict, why string) *model.Plan {
-	known := placedKeys(plan)
-	for _, r := range plan.Refusals {
-		for _, p := range r.Pods {
+	known := map[string]bool{}
+	note := func(pods []*model.Pod) {
+		for _, p := range pods {
 			known[p.Key] = true
 		}
+	}
+	for _, pl := range plan.Placements {
+		note(pl.Pods)
+	}
+	for i := range plan.Nodes {
+		note(plan.Nodes[i].Pods)
+	}
+	for _, r := range plan.Refusals {
+		note(r.Pods)
 	}
 	missing := map[model.Verdict][]*model.Pod{}
 	for _, p := range c.pods {

@@ -29,9 +29,9 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 // solve returns a plan for the pods. It runs the phases until repairer.finish returns one.
 func solve(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 	p := compile.Compile(s, o.settings(), pods)
-	r := repairer{omitted: map[*model.Pod]bool{}}
+	r := repairer{quotas: assign.Quotas{}, omitted: map[*model.Pod]bool{}}
 	for {
-		assigned := assign.Assign(p, r.presets)
+		assigned := assign.Assign(p, r.quotas, r.omitted)
 		packed := packNodes(o, assigned)
 		draft := draftPlan(p, o, assigned, packed)
 		if plan := r.finish(draft); plan != nil {

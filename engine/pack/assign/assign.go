@@ -21,7 +21,7 @@ type Assignment struct {
 	// Segments are the pods that need new nodes.
 	Segments []*Segment
 
-	quotas  Quotas
+	quotas  Quotas         // less the pods that got the choices so far
 	placing *compile.Class // the class that is being placed
 	// final is set when a pass over all classes has placed no pod. Before that, pods of a class are not placed while their
 	// place may depend on unplaced pods of another class, see MayBeFirst and bundle. Once final is set, they are placed.
@@ -31,18 +31,11 @@ type Assignment struct {
 	choices     map[choiceKey][]*Choice // cached results of the method combinations
 }
 
-// Presets restrict an assignment by what earlier assignments of the same problem have shown.
-type Presets struct {
-	// Quotas limit how many pods of a class get each Choice.
-	Quotas Quotas
-	// Omit reports whether a pod is omitted from the assignment. Nil omits none.
-	Omit func(*model.Pod) bool
-}
-
-// Assign returns an assignment of the pods of p, except refused classes and omitted pods.
-func Assign(p *compile.Problem, o Presets) *Assignment {
+// Assign returns an assignment of the pods of p, except refused classes and omitted pods. quotas are what earlier
+// assignments of p have shown.
+func Assign(p *compile.Problem, quotas Quotas, omitted map[*model.Pod]bool) *Assignment {
 	a := &Assignment{
-		Problem: p, Limits: p.Catalog.Limits, Placed: existing.New(p, o.Omit), quotas: maps.Clone(o.Quotas),
+		Problem: p, Limits: p.Catalog.Limits, Placed: existing.New(p, omitted), quotas: maps.Clone(quotas),
 		classesDone: make([]int, len(p.Groups)), choices: map[choiceKey][]*Choice{},
 	}
 	a.Placed.MayBeFirst = a.MayBeFirst
@@ -150,7 +143,10 @@ func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
 // (Key.Open): another new node might be in an empty domain.
 func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	counts := a.Placed.Counts
-	n = a.quotas.left(c, s, ch)
+	n = compile.NoLimit
+	if quota, ok := a.quotas[keyOf(c, s, ch)]; ok {
+		n = quota
+	}
 	for i := range s.OverDomains {
 		r := &s.OverDomains[i]
 		key := a.Problem.Groups[r.Group].Key
@@ -180,7 +176,9 @@ func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, 
 // enter records that n pods of the class get new nodes in the domains of the choice. It adds them to the counts, applies
 // their required anti-affinity (Counts.Reserve), and subtracts n from the quota of the choice, if it has one.
 func (a *Assignment) enter(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
-	a.quotas.spend(c, s, ch, n)
+	if key := keyOf(c, s, ch); a.quotas[key] > 0 {
+		a.quotas[key] -= n
+	}
 	counts := a.Placed.Counts
 	for _, m := range c.Members {
 		g := a.Problem.Groups[m]

@@ -170,7 +170,7 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 		return false
 	}
 	segment := &Segment{
-		Index: len(a.Segments), Class: c, Stage: s, Choice: ch, Size: n, Demand: needs.Demand, Fit: fit,
+		Class: c, Stage: s, Choice: ch, Size: n, Demand: needs.Demand, Fit: fit,
 		Rules: slices.DeleteFunc(slices.Clone(rules), func(r compile.Rule) bool { return r.Kind == topology.Near }),
 	}
 	segment.count(c, n)

@@ -12,7 +12,6 @@ import (
 // item with identical copies. A copy is one pod, or a bundle: pods that must share a node. A bundle may also contain one
 // pod of another class, the leader (bundle.go).
 type Segment struct {
-	Index  int // index in Assignment.Segments
 	Class  *compile.Class
 	Stage  *compile.Stage
 	Choice *Choice
@@ -59,7 +58,7 @@ func (a *Assignment) addSegment(c *compile.Class, s *compile.Stage, ch *Choice, 
 	}
 	if segment == nil {
 		segment = &Segment{
-			Index: len(a.Segments), Class: c, Stage: s, Choice: ch, Size: 1, Demand: c.Demand, Fit: ch.Fit,
+			Class: c, Stage: s, Choice: ch, Size: 1, Demand: c.Demand, Fit: ch.Fit,
 			Rules: s.PerNode, Members: c.NodeMembers,
 		}
 		a.Segments = append(a.Segments, segment)
