@@ -32,8 +32,8 @@ func packNodes(o Options, a *assign.Assignment) *packing {
 	}
 	items, pools := itemsOf(a), a.Problem.Catalog.Pools
 	all := make([]int, len(items)) // the number of copies of each item
-	for i, s := range a.Segments {
-		all[i] = s.Copies()
+	for i := range items {
+		all[i] = items[i].Copies
 	}
 	relaxation := binpack.NewRelaxation(out.problem(a, o, pools, items, all))
 	var whole float64
@@ -92,11 +92,11 @@ func unreserved(nodes []*node, items int) (copies []int, reserved float64) {
 }
 
 // problem returns the bin packing problem of copies[i] copies of each item i and the pools, which are consecutive in
-// Catalog.Pools. Its budgets and supplies are what k.limits still allow.
+// Catalog.Pools. For all pools, copies must be Item.Copies. Its budgets and supplies are what k.limits still allow.
 func (k *packing) problem(a *assign.Assignment, o Options, pools []*catalog.Pool, items []binpack.Item, copies []int) *binpack.Problem {
 	d := a.Problem.Dimensions
 	out := &binpack.Problem{
-		Dimensions: d.Len(), Units: d.Units, Groups: len(a.Problem.Groups), Items: slices.Clone(items),
+		Dimensions: d.Len(), Units: d.Units, Groups: len(a.Problem.Groups), Items: items,
 		Supplies: k.limits.Supplies(), Fee: o.NodeOverheadCost,
 	}
 	for _, pool := range pools {
@@ -104,21 +104,24 @@ func (k *packing) problem(a *assign.Assignment, o Options, pools []*catalog.Pool
 		c.Budget = k.limits.Budget(pool)
 		out.Catalogs = append(out.Catalogs, c)
 	}
-	from := pools[0].Index
-	for i := range out.Items {
-		out.Items[i].Copies = copies[i]
-		out.Items[i].Uses = items[i].Uses[from : from+len(pools)]
+	if len(pools) < len(a.Problem.Catalog.Pools) {
+		out.Items = slices.Clone(items)
+		from := pools[0].Index
+		for i := range out.Items {
+			out.Items[i].Copies = copies[i]
+			out.Items[i].Uses = items[i].Uses[from : from+len(pools)]
+		}
 	}
 	return out
 }
 
-// itemsOf returns the segments as items of package binpack, in the same order, without Copies. Uses are those of all pools.
-// Sorted by name, the items have the same order.
+// itemsOf returns the segments as items of package binpack, in the same order. Uses are those of all pools. Sorted by name,
+// the items have the same order.
 func itemsOf(a *assign.Assignment) []binpack.Item {
 	items := make([]binpack.Item, len(a.Segments))
 	for i, s := range a.Segments {
 		items[i] = binpack.Item{
-			Name: strconv.Itoa(1_000_000_000 + i)[1:], Demand: s.Demand.Amount, Uses: usesOf(s.Fit),
+			Name: strconv.Itoa(1_000_000_000 + i)[1:], Demand: s.Demand.Amount, Copies: s.Copies(), Uses: usesOf(s.Fit),
 			Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
 		}
 	}
@@ -141,8 +144,8 @@ func usesOf(f *catalog.Fit) []binpack.Use {
 // group of package binpack.
 func countsOf(s *assign.Segment) []binpack.Count {
 	var out []binpack.Count
-	for i, m := range s.Members {
-		out = append(out, binpack.Count{Group: m, N: s.Weight(i)})
+	for group, n := range s.Counts {
+		out = append(out, binpack.Count{Group: group, N: n})
 	}
 	slices.SortFunc(out, func(a, b binpack.Count) int { return a.Group - b.Group })
 	return out

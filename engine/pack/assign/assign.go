@@ -21,8 +21,7 @@ type Assignment struct {
 	// Segments are the pods that need new nodes.
 	Segments []*Segment
 
-	quotas  Quotas         // less the pods that got the choices so far
-	placing *compile.Class // the class that is being placed
+	quotas Quotas // less the pods that got the choices so far
 	// final is set when a pass over all classes has placed no pod. Before that, pods of a class are not placed while their
 	// place may depend on unplaced pods of another class, see MayBeFirst and bundle. Once final is set, they are placed.
 	final bool
@@ -38,9 +37,9 @@ func Assign(p *compile.Problem, quotas Quotas, omitted map[*model.Pod]bool) *Ass
 		Problem: p, Limits: p.Catalog.Limits, Placed: existing.New(p, omitted), quotas: maps.Clone(quotas),
 		classesDone: make([]int, len(p.Groups)), choices: map[choiceKey][]*Choice{},
 	}
-	a.Placed.MayBeFirst = a.MayBeFirst
 	markReachable(a)
 	a.Placed.KeepNominated()
+	a.Placed.MayBeFirst = a.MayBeFirst
 	for {
 		moved := false
 		for _, c := range p.Classes {
@@ -62,7 +61,6 @@ func (a *Assignment) placeClass(c *compile.Class) bool {
 	if all == 0 {
 		return false
 	}
-	a.placing = c
 	for i := range c.Stages {
 		if a.Placed.Left(c) > 0 {
 			a.Placed.FirstFit(c, &c.Stages[i])
@@ -127,9 +125,12 @@ func (a *Assignment) best(c *compile.Class, s *compile.Stage, choices []*Choice)
 
 // oneByOne reports whether a placed pod of the class may change which choice is best for the next pod.
 func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
-	if slices.ContainsFunc(s.OverDomains, func(r compile.Rule) bool { return r.Kind != topology.Near }) {
-		return true
-	}
+	return a.spreadOverDomainsCounts(c) ||
+		slices.ContainsFunc(s.OverDomains, func(r compile.Rule) bool { return r.Kind != topology.Near })
+}
+
+// spreadOverDomainsCounts reports whether a spread constraint over a label that nodes share counts pods of the class.
+func (a *Assignment) spreadOverDomainsCounts(c *compile.Class) bool {
 	return slices.ContainsFunc(c.Members, func(m int) bool {
 		g := a.Problem.Groups[m]
 		return g.Kind == topology.Spread && g.Key != compile.HostKey
@@ -151,7 +152,7 @@ func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, 
 		r := &s.OverDomains[i]
 		key := a.Problem.Groups[r.Group].Key
 		d := ch.Domain(key)
-		n = min(n, counts.Allows(r, d, a.MayBeFirst))
+		n = min(n, counts.Allows(c, r, d, a.MayBeFirst))
 		if r.Kind == topology.Spread && a.Problem.Keys[key].Open {
 			return 0, 0
 		}
@@ -201,10 +202,9 @@ func isSureToCount(g *compile.Group, c *compile.Class, s *compile.Stage) bool {
 		(g.Filter.Tolerations == nil || g.Filter.Tolerations == s.Tolerations)
 }
 
-// MayBeFirst reports whether a pod of the class that is being placed may satisfy an affinity rule by itself, because no
-// other pod does (kube-scheduler's first-pod exception). Before final is set, no unplaced pod of another class may
-// match the rule either.
-func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
+// MayBeFirst reports whether a pod of class c may satisfy an affinity rule by itself, because no other pod does
+// (kube-scheduler's first-pod exception). Before final is set, no unplaced pod of another class may match the rule either.
+func (a *Assignment) MayBeFirst(c *compile.Class, r *compile.Rule) bool {
 	if !a.Placed.Counts.IsFirst(r) {
 		return false
 	}
@@ -216,5 +216,5 @@ func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 		done++
 	}
 	a.classesDone[r.Group] = done
-	return !slices.ContainsFunc(classes[done:], func(c *compile.Class) bool { return c != a.placing && a.Placed.Left(c) > 0 })
+	return !slices.ContainsFunc(classes[done:], func(o *compile.Class) bool { return o != c && a.Placed.Left(o) > 0 })
 }

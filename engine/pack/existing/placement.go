@@ -27,9 +27,9 @@ type Placement struct {
 	// with Spec.Free. Free lists these: their places do not depend on other pods, and required affinity or anti-affinity does
 	// not select them.
 	Order, Free []*model.Pod
-	// MayBeFirst reports whether a pod may satisfy the affinity rule by itself, because no other pod does. This is
-	// kube-scheduler's first-pod exception (compile.Rule.Affinity).
-	MayBeFirst func(*compile.Rule) bool
+	// MayBeFirst reports whether a pod of the class may satisfy the affinity rule by itself, because no other pod does. This is
+	// kube-scheduler's first-pod exception (compile.Rule.Affinity). If it is nil, no pod may.
+	MayBeFirst func(*compile.Class, *compile.Rule) bool
 
 	problem *compile.Problem
 	nodes   []nodeState    // by index in Problem.Nodes
@@ -192,7 +192,7 @@ func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*mode
 			// The label has no value yet, so the rule cannot be checked. The earlier choice of this node for the pod stands.
 			continue
 		}
-		n = min(n, a.Counts.Allows(r, d, a.MayBeFirst))
+		n = min(n, a.Counts.Allows(c, r, d, a.MayBeFirst))
 	}
 	for _, m := range c.Members {
 		if n == 0 {
