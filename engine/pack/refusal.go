@@ -112,11 +112,8 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 		return model.Verdict{Rule: model.RuleMinValues, Key: key}
 	}
 	if on.Set.MinValues && len(s.Keys) > 0 && len(d.assigned.Choices(c, s)) == 0 { // no domain has enough types
-		for r := range pool.Requirements.All() {
-			if r.MinValues() > 0 {
-				return model.Verdict{Rule: model.RuleMinValues, Key: r.Key()}
-			}
-		}
+		key, _ := on.Set.Diverse(nil)
+		return model.Verdict{Rule: model.RuleMinValues, Key: key}
 	}
 	if v := d.explainRules(c, s); !v.OK() {
 		return v
@@ -191,18 +188,15 @@ func daemonSets(names []string) string {
 func (d *draft) explainRules(c *compile.Class, s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {
-		g := p.Groups[r.Group]
-		if g.Key == compile.HostKey && r.Kind != topology.Near {
-			continue
+		if g := p.Groups[r.Group]; g.Key != compile.HostKey || r.Kind == topology.Near {
+			return d.topologyVerdict(r.Kind, g)
 		}
-		return d.topologyVerdict(r.Kind, g)
 	}
+	limited := func(most int32) bool { return most != compile.NoLimit }
 	for _, m := range c.Members {
-		g := p.Groups[m]
-		if g.Key == compile.HostKey || !slices.ContainsFunc(d.assigned.Placed.Counts.Of(m).Limit, func(v int32) bool { return v != compile.NoLimit }) {
-			continue
+		if g := p.Groups[m]; g.Key != compile.HostKey && slices.ContainsFunc(d.assigned.Placed.Counts.Of(m).Limit, limited) {
+			return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseOthersAffinity, Key: p.Keys[g.Key].Label}
 		}
-		return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseOthersAffinity, Key: p.Keys[g.Key].Label}
 	}
 	return model.Verdict{}
 }
