@@ -195,9 +195,6 @@ func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*mode
 		n = min(n, a.Counts.Allows(c, r, d, a.MayBeFirst))
 	}
 	for _, m := range c.Members {
-		if n == 0 {
-			break
-		}
 		n = min(n, a.Counts.Spare(m, node.Domain(a.problem.Groups[m].Key)))
 		if node.InFlight && !a.isDomainKnown(m, i) && !node.IsNominated(a.problem.Snapshot, pods[0]) {
 			return 0
