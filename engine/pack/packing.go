@@ -121,7 +121,7 @@ func itemsOf(a *assign.Assignment) []binpack.Item {
 	items := make([]binpack.Item, len(a.Segments))
 	for i, s := range a.Segments {
 		items[i] = binpack.Item{
-			Name: strconv.Itoa(1_000_000_000 + i)[1:], Demand: s.Demand.Amount, Copies: s.Copies(), Uses: usesOf(s.Fit),
+			Name: strconv.Itoa(1_000_000_000 + i)[1:], Demand: s.Demand.Amount, Copies: len(s.Pods) / s.Size, Uses: usesOf(s.Fit),
 			Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
 		}
 	}

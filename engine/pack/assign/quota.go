@@ -30,7 +30,7 @@ func (q Quotas) Learn(segments []*Segment, unplaced map[*model.Pod]bool) (change
 		for i, pod := range s.Pods {
 			if unplaced[pod] {
 				lost = true
-			} else if s.owns(i) {
+			} else if i%s.Size >= s.Leaders { // the pod is not a leader
 				got[key]++
 			}
 		}

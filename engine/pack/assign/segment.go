@@ -29,18 +29,12 @@ type Segment struct {
 	Pods []*model.Pod
 }
 
-// Copies returns the number of bundles.
-func (s *Segment) Copies() int { return len(s.Pods) / s.Size }
-
 // count adds n pods of c to Counts.
 func (s *Segment) count(c *compile.Class, n int) {
 	for _, m := range c.NodeMembers {
 		s.Counts[m] += n
 	}
 }
-
-// owns reports whether Pods[i] belongs to the segment's class and is not a leader.
-func (s *Segment) owns(i int) bool { return i%s.Size >= s.Leaders }
 
 // addSegment adds the next n pods of the class to its segment with the stage and the choice's Fit. It searches only the
 // segments that follow the last one of another class. If there is none, it creates one.
