@@ -106,17 +106,6 @@ func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups [
 	return groups, mayLead
 }
 
-// canJoin reports whether a pod of the leader can share a new node in the domains of ch with pods of c. It is false if a
-// spread or anti-affinity rule of one counts the other, or if the leader may not get ch (Assignment.Allows).
-func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, leader *compile.Class, ch *Choice) bool {
-	last := leader.Last()
-	if restricts(s, leader.Members) || restricts(last, c.Members) {
-		return false
-	}
-	may, _ := a.Allows(leader, last, ch)
-	return may > 0
-}
-
 // restricts reports whether a spread or anti-affinity rule of the stage counts pods of one of the groups, over any topology
 // key.
 func restricts(s *compile.Stage, groups []int) bool {
@@ -139,10 +128,10 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	}
 	rules := s.PerNode
 	if leader != nil {
-		if !canJoin(a, c, s, leader, ch) {
+		last := leader.Last()
+		if may, _ := a.Allows(leader, last, ch); may == 0 || restricts(s, leader.Members) || restricts(last, c.Members) {
 			return false
 		}
-		last := leader.Last()
 		vector.Subtract(amount, leader.Demand.Amount, -1)
 		if needs.Terms = in.BothMeet(needs.Terms, last.Terms); needs.Terms == nil {
 			return false

@@ -261,7 +261,8 @@ func (a *Placement) limitsVolumes(c *compile.Class, i int) bool {
 }
 
 // put places the pods on node i: it subtracts them from the free capacity, attaches their volumes, counts them, and applies
-// their required anti-affinity (Counts.Reserve).
+// their required anti-affinity (Counts.Reserve). If the node's domain is Unsettled, groups of spread count the pods as
+// possible in each domain that the node may get.
 func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
 	node, state := a.problem.Nodes[i], &a.nodes[i]
 	state.pods = append(state.pods, pods...)
@@ -274,26 +275,20 @@ func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model
 		}
 	}
 	for _, m := range c.Members {
-		a.count(m, node, len(pods))
+		g := a.problem.Groups[m]
+		if !a.problem.IsEligible(g, node) {
+			continue
+		}
+		a.Counts.Add(m, node.Domain(g.Key), len(pods), true)
+		if node.Domain(g.Key) == compile.Unsettled && g.Kind == topology.Spread {
+			for _, d := range a.problem.DomainsOf(node, g.Key) {
+				a.Counts.Of(m).Present[d] += int32(len(pods))
+			}
+		}
 	}
 	for r := range s.Rules {
 		for _, d := range a.problem.DomainsOf(node, a.problem.Groups[r.Group].Key) {
 			a.Counts.Reserve(r, d)
-		}
-	}
-}
-
-// count adds n pods on the node to the counts of the group, if the group counts pods on the node. If the node's domain is
-// Unsettled and the group is one of spread, it counts them as possible in each domain that the node may get.
-func (a *Placement) count(group int, node *compile.Node, n int) {
-	g := a.problem.Groups[group]
-	d := node.Domain(g.Key)
-	if a.problem.IsEligible(g, node) {
-		a.Counts.Add(group, d, n, true)
-		if d == compile.Unsettled && g.Kind == topology.Spread {
-			for _, d := range a.problem.DomainsOf(node, g.Key) {
-				a.Counts.Of(group).Present[d] += int32(n)
-			}
 		}
 	}
 }
