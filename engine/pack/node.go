@@ -46,12 +46,7 @@ func (n *node) coveredOptions(options []*catalog.Type) ([]*catalog.Type, require
 	if !own.CoversAll(reqs) {
 		reqs = reqs.With(require.New(corev1.LabelTopologyZone, require.In, own.ZonesWithin(reqs)...))
 	}
-	kept := options[:0:0]
-	for _, t := range options {
-		if t.Draw <= own.Draw && t.CoversAll(reqs) {
-			kept = append(kept, t)
-		}
-	}
+	kept := slices.DeleteFunc(slices.Clone(options), func(t *catalog.Type) bool { return t.Draw > own.Draw || !t.CoversAll(reqs) })
 	price := func(t *catalog.Type) float64 {
 		o, _ := t.CheapestWithin(reqs)
 		return o.Price
