@@ -8,17 +8,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// maxCheckedSolves is the largest number of plans that SolveChecked solves and checks, besides those after a panic and
-// those of salvage. Each plan after the first omits the pods that violations of earlier plans named.
-const maxCheckedSolves = 3
-
 // A Checked is a plan in which verify finds no violation, with the violations and panics on the way to it. A violation or a
 // panic is caused by a bug of this program, not by its input.
 type Checked struct {
 	Plan *model.Plan
-	// Leave[key] is the reason to refuse the pod with that key without planning it. It contains Options.Leave, the pods that
-	// caused a panic, and the placed pods that violations named before another plan was solved. It does not contain pods
-	// that only salvage removed.
+	// Leave[key] is the reason to refuse the pod with that key without planning it. It contains Options.Leave and the pods
+	// that caused a panic. It does not contain pods that only salvage removed.
 	Leave map[string]model.Verdict
 	// Violations are all violations that verify found in the plans before Plan, in order of discovery.
 	Violations []verify.Violation
@@ -38,10 +33,9 @@ type Steps struct {
 // SolveChecked returns a plan for the same pods as Solve, in which verify finds no violation. In the worst case the
 // plan refuses all pods.
 //
-// If a violation names a placed pod, the pod is refused and the other pods are planned again. If no violation does, or
-// after maxCheckedSolves plans, salvage removes from the plan what breaks a rule: pods, planned nodes, placements on
-// existing nodes, or all planned nodes of a pool. If Solve or verify panics, isolate finds the pods that cause it, and
-// these are refused.
+// From a plan with violations, salvage removes what breaks a rule: pods, planned nodes, placements on existing nodes, or all
+// planned nodes of a pool. If Solve or verify panics, isolate finds the pods that cause it. These are refused, and the other
+// pods are planned again.
 func SolveChecked(s *model.Snapshot, o Options) Checked { return Steps{}.SolveChecked(s, o) }
 
 // SolveChecked is like the function SolveChecked, but uses the functions of st.
@@ -52,23 +46,11 @@ func (st Steps) SolveChecked(s *model.Snapshot, o Options) Checked {
 	if st.Check == nil {
 		st.Check = verify.Rules{Labels: o.Labels, DefaultSpread: o.DefaultSpread}.Plan
 	}
-	c := &checkedSolve{steps: st, snapshot: s, options: o, pods: podsToPlan(s)}
+	c := &checkedSolve{steps: st, snapshot: s, options: o, pods: podsToPlan(s), plannable: map[string]bool{}}
 	c.out.Leave = map[string]model.Verdict{}
 	maps.Copy(c.out.Leave, o.Leave)
-	for n := 1; ; n++ {
-		plan, violations := c.plan()
-		c.out.Violations = append(c.out.Violations, violations...)
-		if len(violations) == 0 {
-			c.out.Plan = plan
-			return c.out
-		}
-		named := podsNamed(plan, violations)
-		if n == maxCheckedSolves || len(named) == 0 {
-			c.out.Plan = c.salvage(plan, violations)
-			return c.out
-		}
-		maps.Copy(c.out.Leave, named)
-	}
+	c.out.Plan = c.salvage(c.plan())
+	return c.out
 }
 
 // A checkedSolve is the state of one call of SolveChecked.
@@ -78,6 +60,10 @@ type checkedSolve struct {
 	options  Options
 	pods     []*model.Pod // the pending and displaced pods, in key order
 	out      Checked
+
+	// State of isolate.
+	plannable  map[string]bool // keys of pods that can be planned together without a panic
+	isolations int             // the number of plans that admit made so far
 }
 
 // podsToPlan returns the pending pods and the displaced ones (on nodes that are being deleted), each once, in key order.
@@ -115,41 +101,7 @@ func (c *checkedSolve) try(leave map[string]model.Verdict) (plan *model.Plan, vi
 
 // refuseAll returns a plan that refuses all pods. The reason is that of c.out.Leave, or why for pods without an entry.
 func (c *checkedSolve) refuseAll(why string) *model.Plan {
-	leave := make(map[string]model.Verdict, len(c.pods))
-	for _, p := range c.pods {
-		leave[p.Key] = internalError(why)
-	}
-	maps.Copy(leave, c.out.Leave)
-	return c.account(&model.Plan{}, leave)
-}
-
-// podsNamed returns the pods that the plan places and that a violation names: the reason to refuse each, by pod key.
-func podsNamed(plan *model.Plan, violations []verify.Violation) map[string]model.Verdict {
-	planned := placedKeys(plan)
-	named := map[string]model.Verdict{}
-	for _, v := range violations {
-		if planned[v.Pod] && named[v.Pod].OK() {
-			named[v.Pod] = internalError(violationReason(v))
-		}
-	}
-	return named
-}
-
-// placedKeys returns the keys of the pods that the plan places on existing or planned nodes.
-func placedKeys(plan *model.Plan) map[string]bool {
-	keys := map[string]bool{}
-	add := func(pods []*model.Pod) {
-		for _, p := range pods {
-			keys[p.Key] = true
-		}
-	}
-	for _, pl := range plan.Placements {
-		add(pl.Pods)
-	}
-	for i := range plan.Nodes {
-		add(plan.Nodes[i].Pods)
-	}
-	return keys
+	return c.account(&model.Plan{}, c.out.Leave, why)
 }
 
 // violationReason returns the reason to refuse a pod because of the violation.

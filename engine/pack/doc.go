@@ -23,8 +23,8 @@
 // segment get no node, a quota limits how many pods of the class later attempts assign to these domains: to the number that
 // got a node there (assign.Quotas). The preferences of a pod are dropped in stages, see compile/stage.go.
 //
-// SolveChecked checks each plan with package verify. If a plan breaks a rule, it refuses the pods that the violations name
-// and plans again. If that does not help, it removes the parts that break a rule (salvage.go).
+// SolveChecked checks the plan with package verify. If the plan breaks a rule, it removes the parts that break it, and
+// refuses their pods (salvage.go).
 //
 // # Where to begin
 //

@@ -8,11 +8,11 @@ import (
 )
 
 // exclude splits pods, which are in key order, into those to plan and those to refuse without planning. It refuses the pods
-// of Options.Leave and the oversized pods (see oversized), with one Refusal for each different verdict. Planning reads
+// of Options.Leave and the oversized pods (see oversized), each for the verdict under which refused lists it. Planning reads
 // neither the requests nor the constraints of refused pods, so refused pods cannot make planning fail.
-func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused []model.Refusal) {
+func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused map[model.Verdict][]*model.Pod) {
 	verdicts := map[uintptr]model.Verdict{} // by address of the map of requests, which equal pods share
-	at := map[model.Verdict]int{}
+	refused = map[model.Verdict][]*model.Pod{}
 	rest = make([]*model.Pod, 0, len(pods))
 	for _, pod := range pods {
 		id := reflect.ValueOf(pod.Requests).Pointer()
@@ -26,16 +26,34 @@ func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod
 		}
 		if v.OK() {
 			rest = append(rest, pod)
-			continue
+		} else {
+			refused[v] = append(refused[v], pod)
 		}
-		n, ok := at[v]
-		if !ok {
-			n, at[v] = len(refused), len(refused)
-			refused = append(refused, model.Refusal{Reasons: []model.PoolVerdict{{Verdict: v}}})
-		}
-		refused[n].Pods = append(refused[n].Pods, pod)
 	}
 	return rest, refused
+}
+
+// maxRequest is the largest request that oversized accepts without checking nodes: 2^43 millicores, bytes or units,
+// which is 8.8 billion cores or 8 TiB. The sum of a million such requests does not overflow int64.
+const maxRequest = 1 << 43
+
+// oversized returns a verdict on the first resource, in the order of Resources.Names, of which the request exceeds
+// maxRequest and also the allocatable amount of every node and instance type. A request of model.MaxAmount is always
+// oversized. The verdict is OK if there is no such resource.
+func oversized(s *model.Snapshot, requests model.Resources) model.Verdict {
+	large := false
+	for _, v := range requests {
+		large = large || v > maxRequest
+	}
+	if !large { // the usual case
+		return model.Verdict{}
+	}
+	for _, name := range requests.Names() {
+		if v := requests[name]; v > maxRequest && (v >= model.MaxAmount || !fitsAlone(s, model.Resources{name: v})) {
+			return model.Verdict{Rule: model.RuleOversized, Resource: name, By: v}
+		}
+	}
+	return model.Verdict{}
 }
 
 // withRunnableDaemons returns s without the DaemonSets whose pods fit on no empty node, existing or new. As their pods
@@ -55,25 +73,24 @@ func withRunnableDaemons(s *model.Snapshot) *model.Snapshot {
 
 // fitsAlone reports whether an empty node holds the requests: an existing node, or a new one of some instance type.
 func fitsAlone(s *model.Snapshot, requests model.Resources) bool {
+	holds := func(allocatable model.Resources) bool {
+		_, _, short := requests.Short(allocatable)
+		return !short
+	}
 	for _, p := range s.Pools() {
-		for _, t := range s.Types(p.Name) {
-			if _, _, short := requests.Short(t.Allocatable); !short {
-				return true
-			}
+		if slices.ContainsFunc(s.Types(p.Name), func(t *model.InstanceType) bool { return holds(t.Allocatable) }) {
+			return true
 		}
 	}
-	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool {
-		_, _, short := requests.Short(n.Allocatable)
-		return !short
-	})
+	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return holds(n.Allocatable) })
 }
 
-// compareRefusals orders refusals by the key of their first pod.
-func compareRefusals(a, b model.Refusal) int { return comparePods(a.Pods[0], b.Pods[0]) }
-
-// refuse adds the refusals to the plan and returns it. Plan.Refusals are in the order of compareRefusals.
-func refuse(plan *model.Plan, refused []model.Refusal) *model.Plan {
-	plan.Refusals = append(plan.Refusals, refused...)
-	slices.SortStableFunc(plan.Refusals, compareRefusals)
+// refuse adds a refusal for each verdict in refused, with the pods listed under it in key order. It sorts all refusals of the
+// plan by the key of their first pod, and returns the plan.
+func refuse(plan *model.Plan, refused map[model.Verdict][]*model.Pod) *model.Plan {
+	for v, pods := range refused {
+		plan.Refusals = append(plan.Refusals, model.Refusal{Pods: pods, Reasons: []model.PoolVerdict{{Verdict: v}}})
+	}
+	slices.SortFunc(plan.Refusals, func(a, b model.Refusal) int { return comparePods(a.Pods[0], b.Pods[0]) })
 	return plan
 }

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
+	"github.com/karpenter-go/karpenter/engine/binpack"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/assign"
@@ -18,51 +18,35 @@ import (
 // A node is a planned node while the plan is made. Equal nodes may share a pointer, so a node that is part of a packing
 // must not be modified.
 type node struct {
-	pool   *catalog.Pool
-	typ    int               // index in pool.Types of the type that package binpack chose
-	offers *catalog.OfferSet // the offerings that all its pods allow
-	parts  []part
-	amount []int64         // the sum of the requests of its pods, by dimension
-	charge model.Resources // what the node uses of the pool's limits
-	price  float64         // the price by which package binpack chose the type (OfferSet.Prices), in dollars per hour
+	bin      *binpack.Bin // Parts[i].Item is the index of a segment, of which each copy is a bundle
+	pool     *catalog.Pool
+	instance *catalog.Type     // the type that package binpack chose. The node may be launched as another type (draft.launch)
+	offers   *catalog.OfferSet // the offerings that all its pods allow
+	amount   []int64           // the sum of the requests of its pods, by dimension
+	charge   model.Resources   // what the node uses of the pool's limits
 }
 
-// A part is the bundles of one segment on a node. copies is their number. A bundle is one pod, or several pods that
-// must share a node.
-type part struct {
-	segment *assign.Segment
-	copies  int
-}
-
-// newNode returns a node of the pool with type typ and these parts. Its charge is not set.
-func newNode(pool *catalog.Pool, typ int, offers *catalog.OfferSet, parts []part) *node {
-	n := &node{pool: pool, typ: typ, offers: offers, parts: parts, price: offers.Prices[typ]}
-	n.amount = make([]int64, len(parts[0].segment.Demand.Amount))
-	for _, x := range parts {
-		vector.Subtract(n.amount, x.segment.Demand.Amount, -x.copies)
+// newNode returns a node of the pool for the bin.
+func newNode(pool *catalog.Pool, b *binpack.Bin, segments []*assign.Segment) *node {
+	n := &node{bin: b, pool: pool, instance: pool.Types[b.Type], offers: pool.Set(int(b.Offers)), charge: pool.ChargeOf(b.Charge)}
+	n.amount = make([]int64, len(n.instance.Room))
+	for _, x := range b.Parts {
+		vector.Subtract(n.amount, segments[x.Item].Demand.Amount, -x.Copies)
 	}
 	return n
 }
-
-// instance returns the type that package binpack chose. The node may be launched as another type (draft.launch).
-func (n *node) instance() *catalog.Type { return n.pool.Types[n.typ] }
 
 // coveredOptions returns options of the node by rising covered price, and the requirements of the node. Within these
 // requirements, the node's commitment covers every launchable offering of each option. No option uses more units of the
 // commitment than the cheapest option. That one uses at most as many as the type that package binpack chose.
 func (n *node) coveredOptions(options []*catalog.Type) ([]*catalog.Type, require.Set) {
-	own := n.instance()
+	own := n.instance
 	offering, _ := own.CheapestWithin(n.offers.Requirements)
 	reqs := n.offers.Requirements.With(require.New(apiv1.CapacityTypeLabelKey, require.In, offering.CapacityType))
 	if !own.CoversAll(reqs) {
 		reqs = reqs.With(require.New(corev1.LabelTopologyZone, require.In, own.ZonesWithin(reqs)...))
 	}
-	kept := options[:0:0]
-	for _, t := range options {
-		if t.Draw <= own.Draw && t.CoversAll(reqs) {
-			kept = append(kept, t)
-		}
-	}
+	kept := slices.DeleteFunc(slices.Clone(options), func(t *catalog.Type) bool { return t.Draw > own.Draw || !t.CoversAll(reqs) })
 	price := func(t *catalog.Type) float64 {
 		o, _ := t.CheapestWithin(reqs)
 		return o.Price
@@ -70,13 +54,4 @@ func (n *node) coveredOptions(options []*catalog.Type) ([]*catalog.Type, require
 	slices.SortStableFunc(kept, func(a, b *catalog.Type) int { return cmp.Compare(price(a), price(b)) })
 	most := kept[0].Draw
 	return slices.DeleteFunc(kept, func(t *catalog.Type) bool { return t.Draw > most }), reqs
-}
-
-// allowed returns, for each part, the types of the pool that hold one bundle of its segment (catalog.PoolFit.Types).
-func (n *node) allowed() []typeset.Set {
-	out := make([]typeset.Set, len(n.parts))
-	for i, x := range n.parts {
-		out[i] = x.segment.Fit.ByPool[n.pool.Index].Types
-	}
-	return out
 }

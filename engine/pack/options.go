@@ -20,7 +20,7 @@ type Options struct {
 	Labels apiv1.LabelRules
 	// MaxTypes is the largest number of instance types among which the launch of a new node may choose. A spot launch is
 	// more likely to succeed with more types. The node has more types only if minValues requires them and RelaxMinValues is
-	// not set. 0 means the default 600.
+	// not set. 0 means 600.
 	MaxTypes int
 	// Fast says that Solve does not improve the packing of new nodes, see binpack.Options.Fast. It still repairs plans
 	// (repair.go).
@@ -59,23 +59,12 @@ const (
 	PreferenceIgnore  PreferencePolicy = "Ignore"
 )
 
-// maxSlack is the largest valid Options.Slack: half of a node.
-const maxSlack = 0.5
-
 // settings returns the options that package compile uses.
 func (o Options) settings() compile.Settings {
 	return compile.Settings{
 		Settings:          catalog.Settings{Labels: o.Labels, MaxNodeCPU: o.MaxNodeCPU, RelaxMinValues: o.RelaxMinValues},
 		IgnorePreferences: o.PreferencePolicy == PreferenceIgnore, DefaultSpread: o.DefaultSpread, Slack: o.Slack,
 	}
-}
-
-// withDefaults returns o with the default MaxTypes if it is 0. All other zero values are valid as they are.
-func (o Options) withDefaults() Options {
-	if o.MaxTypes == 0 {
-		o.MaxTypes = 600
-	}
-	return o
 }
 
 // Validate returns one error that lists all invalid fields, nil if all are valid.
@@ -93,8 +82,8 @@ func (o Options) Validate() error {
 	if !(o.NodeOverheadCost >= 0 && o.NodeOverheadCost <= math.MaxFloat64) { // also rejects NaN
 		errs = append(errs, fmt.Errorf("nodeOverheadCost is %g, want 0 or more", o.NodeOverheadCost))
 	}
-	if !(o.Slack >= 0 && o.Slack <= maxSlack) { // also rejects NaN
-		errs = append(errs, fmt.Errorf("slack is %g, want 0 to %g", o.Slack, maxSlack))
+	if !(o.Slack >= 0 && o.Slack <= 0.5) { // also rejects NaN
+		errs = append(errs, fmt.Errorf("slack is %g, want 0 to 0.5", o.Slack))
 	}
 	return errors.Join(errs...)
 }

@@ -15,142 +15,114 @@ import (
 // one class that need new nodes in the same domains.
 type packing struct {
 	nodes []*node
-	// served[i] is the number of pods of segment i that have a node. They are the first of Segment.Pods.
-	served []int
 	// limits are what remains of pool limits, reservations and commitments after the charges of the nodes.
 	limits *catalog.Limits
 	// floor returns a lower bound on the price of nodes that hold the pods of the given nodes. It assumes that the given
 	// nodes from reservations and under commitments keep their pods, and that only these nodes use reservations and
-	// commitments.
+	// commitments. It is nil if there are no nodes.
 	floor func([]*node) float64
 }
 
 // packNodes packs the segments into new nodes. The pools of the highest weight are filled first. Pods for which these
 // pools or their limits allow no node go to the pools of the next weight. Among pools of one weight only the price decides.
-func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
-	out := &packing{served: make([]int, len(a.Segments)), limits: a.Limits.Clone(), floor: func([]*node) float64 { return 0 }}
+func packNodes(o Options, a *assign.Assignment) *packing {
+	out := &packing{limits: a.Limits.Clone()}
 	if len(a.Segments) == 0 {
 		return out
 	}
-	items := itemsOf(a)
-	relaxation := binpack.NewRelaxation(problemOf(p, o, p.Catalog.Pools, items, out.limits))
-	whole := knownBound{copies: make([]int, len(items))} // the bound for all copies, which floor usually needs
+	items, pools := itemsOf(a), a.Problem.Catalog.Pools
+	all := make([]int, len(items)) // the number of copies of each item
 	for i := range items {
-		whole.copies[i] = items[i].Copies
+		all[i] = items[i].Copies
 	}
-	wait := compile.Aside(func() { whole.bound = relaxation.Bound(whole.copies) })
-	for pools := p.Catalog.Pools; len(pools) > 0; {
+	relaxation := binpack.NewRelaxation(out.problem(a, o, pools, items, all))
+	var whole float64
+	wait := compile.Aside(func() { whole = relaxation.Bound(all) }) // floor usually needs the bound for all copies
+	for left := all; len(pools) > 0; {
 		n := slices.IndexFunc(pools, func(x *catalog.Pool) bool { return x.Weight != pools[0].Weight })
 		if n < 0 {
 			n = len(pools)
 		}
-		left := out.packTier(problemOf(p, o, pools[:n], items, out.limits), o, pools[:n], a)
-		if pools = pools[n:]; len(pools) > 0 {
-			items = slices.Clone(items) // the relaxation uses the items of the first tier
-			for i := range items {
-				items[i].Copies = left[i]
-			}
-		}
+		left = out.packTier(a, o, pools[:n], items, left)
+		pools = pools[n:]
 	}
 	wait()
-	out.floor = func(nodes []*node) float64 { return bound(relaxation, nodes, &whole) }
+	out.floor = func(nodes []*node) float64 {
+		copies, reserved := unreserved(nodes, len(items))
+		if slices.Equal(copies, all) {
+			return whole
+		}
+		return reserved + relaxation.Bound(copies)
+	}
 	return out
 }
 
-// packTier packs the problem's items into nodes of a tier: the pools of one weight. Item i is segment i of a. left[i] is
-// the number of copies of item i that still have no node.
-func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog.Pool, a *assign.Assignment) (left []int) {
-	solution := binpack.Solve(problem, binpack.Options{Fast: o.Fast, RelaxDistinct: o.RelaxMinValues})
+// packTier packs copies[i] copies of each item i into nodes of a tier: the pools of one weight. Item i is segment i of a.
+// left[i] is the number of copies of item i that still have no node.
+func (k *packing) packTier(a *assign.Assignment, o Options, pools []*catalog.Pool, items []binpack.Item, copies []int) (left []int) {
+	solution := binpack.Solve(k.problem(a, o, pools, items, copies), binpack.Options{Fast: o.Fast, RelaxDistinct: o.RelaxMinValues})
 	made := map[*binpack.Bin]*node{}
 	for _, b := range solution.Bins {
 		n := made[b]
 		if n == nil {
-			pool := pools[b.Catalog]
-			parts := make([]part, len(b.Parts))
-			for i, x := range b.Parts {
-				parts[i] = part{segment: a.Segments[x.Item], copies: x.Copies}
-			}
-			n = newNode(pool, b.Type, pool.Set(int(b.Offers)), parts)
-			n.charge = pool.ChargeOf(b.Charge)
+			n = newNode(pools[b.Catalog], b, a.Segments)
 			made[b] = n
 		}
-		k.limits.Take(n.instance(), n.charge, 1)
+		k.limits.Take(n.instance, n.charge, 1)
 		k.nodes = append(k.nodes, n)
-	}
-	for i, n := range solution.Left {
-		k.served[i] = len(a.Segments[i].Pods) - n*a.Segments[i].Size
 	}
 	return solution.Left
 }
 
-// A knownBound is a lower bound computed in advance: the bound for copies[i] copies of each item i.
-type knownBound struct {
-	copies []int
-	bound  float64
-}
-
-// bound returns the lower bound that packing.floor describes. A node from a reservation adds its own price, because the
-// relaxation has no reservations. A node under a commitment adds none. If the nodes hold exactly k.copies, bound returns
-// k.bound.
-func bound(r *binpack.Relaxation, nodes []*node, k *knownBound) float64 {
-	copies, reserved := make([]int, len(k.copies)), 0.0
+// unreserved returns how many copies of each item are on nodes that use no reservation or commitment, and the price of the
+// nodes from reservations. A node under a commitment adds no price, because nodes that a commitment covers may cost nothing.
+func unreserved(nodes []*node, items int) (copies []int, reserved float64) {
+	copies = make([]int, items)
 	for _, n := range nodes {
-		if n.instance().Reservation != nil {
-			if !n.instance().Reservation.Commitment { // nodes that a commitment covers may cost nothing
-				reserved += n.price
+		switch r := n.instance.Reservation; {
+		case r == nil:
+			for _, x := range n.bin.Parts {
+				copies[x.Item] += x.Copies
 			}
-			continue
-		}
-		for _, x := range n.parts {
-			copies[x.segment.Index] += x.copies
+		case !r.Commitment:
+			reserved += n.bin.Price
 		}
 	}
-	if slices.Equal(copies, k.copies) {
-		return k.bound
-	}
-	if !slices.ContainsFunc(copies, func(n int) bool { return n > 0 }) {
-		return reserved
-	}
-	return reserved + r.Bound(copies)
+	return copies, reserved
 }
 
-// problemOf returns the bin packing problem of the items and pools, which are consecutive in Catalog.Pools. l is what
-// limits, reservations and commitments still allow.
-func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []binpack.Item, l *catalog.Limits) *binpack.Problem {
+// problem returns the bin packing problem of copies[i] copies of each item i and the pools, which are consecutive in
+// Catalog.Pools. For all pools, copies must be Item.Copies. Its budgets and supplies are what k.limits still allow.
+func (k *packing) problem(a *assign.Assignment, o Options, pools []*catalog.Pool, items []binpack.Item, copies []int) *binpack.Problem {
+	d := a.Problem.Dimensions
 	out := &binpack.Problem{
-		Dimensions: p.Dimensions.Len(), Units: p.Dimensions.Units, Groups: len(p.Groups),
-		Supplies: l.Supplies(), Fee: o.NodeOverheadCost,
+		Dimensions: d.Len(), Units: d.Units, Groups: len(a.Problem.Groups), Items: items,
+		Supplies: k.limits.Supplies(), Fee: o.NodeOverheadCost,
 	}
 	for _, pool := range pools {
 		c := *pool.Bins()
-		c.Budget = l.Budget(pool)
+		c.Budget = k.limits.Budget(pool)
 		out.Catalogs = append(out.Catalogs, c)
 	}
-	out.Items = items
-	if len(pools) < len(p.Catalog.Pools) {
-		from := pools[0].Index
+	if len(pools) < len(a.Problem.Catalog.Pools) {
 		out.Items = slices.Clone(items)
+		from := pools[0].Index
 		for i := range out.Items {
+			out.Items[i].Copies = copies[i]
 			out.Items[i].Uses = items[i].Uses[from : from+len(pools)]
 		}
 	}
 	return out
 }
 
-// itemsOf returns the segments as items of package binpack, in the same order. Sorted by name, the items have the same
-// order.
+// itemsOf returns the segments as items of package binpack, in the same order. Uses are those of all pools. Sorted by name,
+// the items have the same order.
 func itemsOf(a *assign.Assignment) []binpack.Item {
 	items := make([]binpack.Item, len(a.Segments))
-	uses := map[*catalog.Fit][]binpack.Use{}
 	for i, s := range a.Segments {
-		on := uses[s.Fit]
-		if on == nil {
-			on = usesOf(s.Fit)
-			uses[s.Fit] = on
-		}
 		items[i] = binpack.Item{
-			Name: strconv.Itoa(1_000_000_000 + i)[1:], Demand: s.Demand.Amount, Copies: s.Copies(),
-			Uses: on, Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
+			Name: strconv.Itoa(1_000_000_000 + i)[1:], Demand: s.Demand.Amount, Copies: len(s.Pods) / s.Size, Uses: usesOf(s.Fit),
+			Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
 		}
 	}
 	return items
@@ -172,8 +144,8 @@ func usesOf(f *catalog.Fit) []binpack.Use {
 // group of package binpack.
 func countsOf(s *assign.Segment) []binpack.Count {
 	var out []binpack.Count
-	for i, m := range s.Members {
-		out = append(out, binpack.Count{Group: m, N: s.Weight(i)})
+	for group, n := range s.Counts {
+		out = append(out, binpack.Count{Group: group, N: n})
 	}
 	slices.SortFunc(out, func(a, b binpack.Count) int { return a.Group - b.Group })
 	return out

@@ -77,84 +77,59 @@ func panicReason(p Panic) string {
 // namespace panics, its pods are grouped by owner, and each half of these groups is tried. If a plan with the pods of a
 // single owner panics, they are refused. After maxIsolations plans, all groups of a plan that panics are refused.
 func (c *checkedSolve) isolate(first Panic) {
-	i := &isolation{checkedSolve: c, plannable: map[string]bool{}}
+	pods := slices.DeleteFunc(slices.Clone(c.pods), func(p *model.Pod) bool { return !c.out.Leave[p.Key].OK() })
+	c.narrow(groupBy(pods, func(p *model.Pod) string { return p.Object.Namespace }), first)
+}
+
+// admit adds the groups to c.plannable if a plan with all of these pods does not panic. Otherwise narrow tries parts of the
+// groups, or refuses their pods.
+func (c *checkedSolve) admit(groups [][]*model.Pod) {
+	tried := maps.Clone(c.plannable)
+	for _, p := range slices.Concat(groups...) {
+		tried[p.Key] = true
+	}
+	leave := maps.Clone(c.out.Leave)
 	for _, p := range c.pods {
-		if c.out.Leave[p.Key].OK() {
-			i.pods = append(i.pods, p)
-		}
-	}
-	i.narrow(groupBy(i.pods, func(p *model.Pod) string { return p.Object.Namespace }), first)
-}
-
-// An isolation is the state of the search for the pods that cause a panic.
-type isolation struct {
-	*checkedSolve
-	pods      []*model.Pod    // the pods among which isolate searches
-	plannable map[string]bool // keys of pods that can be planned together without a panic
-	tries     int             // the number of plans that admit made so far
-}
-
-// admit adds the groups to the plannable pods if a plan with all of these pods does not panic. Otherwise narrow tries
-// parts of the groups, or refuses their pods.
-func (i *isolation) admit(groups [][]*model.Pod) {
-	added := map[string]bool{}
-	for _, group := range groups {
-		for _, p := range group {
-			added[p.Key] = true
-		}
-	}
-	leave := maps.Clone(i.out.Leave)
-	for _, p := range i.pods {
-		if !i.plannable[p.Key] && !added[p.Key] && leave[p.Key].OK() {
+		if !tried[p.Key] && leave[p.Key].OK() {
 			leave[p.Key] = internalError("not tried yet")
 		}
 	}
-	i.tries++
-	if _, _, failed := i.try(leave); failed != nil {
-		i.narrow(groups, *failed)
+	c.isolations++
+	if _, _, failed := c.try(leave); failed != nil {
+		c.narrow(groups, *failed)
 		return
 	}
-	maps.Copy(i.plannable, added)
+	c.plannable = tried
 }
 
 // narrow splits groups for which planning panicked, and tries to admit the parts. It refuses the pods of a single owner.
 // After maxIsolations plans it refuses all groups.
-func (i *isolation) narrow(groups [][]*model.Pod, failed Panic) {
-	if len(groups) == 1 && i.tries < maxIsolations {
-		finer := groupBy(groups[0], ownerOf)
-		if len(finer) == 1 {
-			i.refuse(groups[0], failed)
-			return
-		}
-		groups = finer
+func (c *checkedSolve) narrow(groups [][]*model.Pod, failed Panic) {
+	if len(groups) == 1 {
+		groups = groupBy(groups[0], ownerOf)
 	}
-	if i.tries >= maxIsolations {
-		for _, group := range groups {
-			i.refuse(group, failed)
-		}
+	if len(groups) <= 1 || c.isolations >= maxIsolations {
+		c.refuse(slices.Concat(groups...), failed)
 		return
 	}
 	half := len(groups) / 2
-	for _, part := range [][][]*model.Pod{groups[:half], groups[half:]} {
-		if len(part) > 0 {
-			i.admit(part)
-		}
-	}
+	c.admit(groups[:half])
+	c.admit(groups[half:])
 }
 
-// refuse refuses the pods because of the panic. It adds them to i.out.Leave, and to the entry of the panic in i.out.Panics.
-func (i *isolation) refuse(pods []*model.Pod, failed Panic) {
+// refuse refuses the pods because of the panic. It adds them to c.out.Leave, and to the entry of the panic in c.out.Panics.
+func (c *checkedSolve) refuse(pods []*model.Pod, failed Panic) {
 	for _, p := range pods {
-		i.out.Leave[p.Key] = internalError(panicReason(failed))
+		c.out.Leave[p.Key] = internalError(panicReason(failed))
 	}
-	for n := range i.out.Panics {
-		if known := &i.out.Panics[n]; known.Value == failed.Value && known.Stack == failed.Stack {
+	for n := range c.out.Panics {
+		if known := &c.out.Panics[n]; known.Value == failed.Value && known.Stack == failed.Stack {
 			known.Pods = append(known.Pods, pods...)
 			return
 		}
 	}
-	failed.Pods = slices.Clone(pods)
-	i.out.Panics = append(i.out.Panics, failed)
+	failed.Pods = pods
+	c.out.Panics = append(c.out.Panics, failed)
 }
 
 // groupBy returns the pods grouped by the result of name, in rising order of that result.

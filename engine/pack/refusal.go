@@ -11,35 +11,27 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// refusals returns the pods that the plan places on no node, by class, each class with its reasons (see reasons).
-func (d *draft) refusals() []model.Refusal {
-	left := 0
+// refusals returns the pods that are not placed, by class, each class with its reasons (see reasons). Refusals are in any
+// order.
+func (d *draft) refusals(placed []*model.Pod) []model.Refusal {
+	left := -len(placed)
 	for _, c := range d.problem.Classes {
 		left += len(c.Pods)
-	}
-	for _, p := range d.plan.Placements {
-		left -= len(p.Pods)
-	}
-	for i := range d.plan.Nodes {
-		left -= len(d.plan.Nodes[i].Pods)
 	}
 	if left == 0 {
 		return nil
 	}
-	placed := placedKeys(d.plan)
+	isPlaced := make(map[*model.Pod]bool, len(placed))
+	for _, pod := range placed {
+		isPlaced[pod] = true
+	}
 	var out []model.Refusal
 	for _, c := range d.problem.Classes {
-		var pods []*model.Pod
-		for _, pod := range c.Pods {
-			if !placed[pod.Key] {
-				pods = append(pods, pod)
-			}
-		}
+		pods := slices.DeleteFunc(slices.Clone(c.Pods), func(pod *model.Pod) bool { return isPlaced[pod] })
 		if len(pods) > 0 {
 			out = append(out, model.Refusal{Pods: pods, Reasons: d.reasons(c)})
 		}
 	}
-	slices.SortStableFunc(out, compareRefusals)
 	return out
 }
 
@@ -120,11 +112,8 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 		return model.Verdict{Rule: model.RuleMinValues, Key: key}
 	}
 	if on.Set.MinValues && len(s.Keys) > 0 && len(d.assigned.Choices(c, s)) == 0 { // no domain has enough types
-		for r := range pool.Requirements.All() {
-			if r.MinValues() > 0 {
-				return model.Verdict{Rule: model.RuleMinValues, Key: r.Key()}
-			}
-		}
+		key, _ := on.Set.Diverse(nil)
+		return model.Verdict{Rule: model.RuleMinValues, Key: key}
 	}
 	if v := d.explainRules(c, s); !v.OK() {
 		return v
@@ -199,18 +188,15 @@ func daemonSets(names []string) string {
 func (d *draft) explainRules(c *compile.Class, s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {
-		g := p.Groups[r.Group]
-		if g.Key == compile.HostKey && r.Kind != topology.Near {
-			continue
+		if g := p.Groups[r.Group]; g.Key != compile.HostKey || r.Kind == topology.Near {
+			return d.topologyVerdict(r.Kind, g)
 		}
-		return d.topologyVerdict(r.Kind, g)
 	}
+	limited := func(most int32) bool { return most != compile.NoLimit }
 	for _, m := range c.Members {
-		g := p.Groups[m]
-		if g.Key == compile.HostKey || !slices.ContainsFunc(d.assigned.Placed.Counts.Of(m).Limit, func(v int32) bool { return v != compile.NoLimit }) {
-			continue
+		if g := p.Groups[m]; g.Key != compile.HostKey && slices.ContainsFunc(d.assigned.Placed.Counts.Of(m).Limit, limited) {
+			return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseOthersAffinity, Key: p.Keys[g.Key].Label}
 		}
-		return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseOthersAffinity, Key: p.Keys[g.Key].Label}
 	}
 	return model.Verdict{}
 }

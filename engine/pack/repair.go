@@ -1,6 +1,8 @@
 package pack
 
 import (
+	"slices"
+
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/assign"
 )
@@ -16,14 +18,14 @@ const maxAttempts = 4
 //
 // No repair adds a pod to a planned node. A refused pod that fits there is bound by kube-scheduler once the node runs.
 type repairer struct {
-	presets  assign.Presets
-	best     *draft // the best consistent draft so far, nil if there is none
+	quotas   assign.Quotas
 	omitted  map[*model.Pod]bool
+	best     *draft // the best consistent draft so far, nil if there is none
 	attempts int
 }
 
-// finish returns the final plan, or nil after setting the presets of another attempt. For at most maxAttempts attempts it
-// tries again as long as Quotas.Learn lowers a quota, even after a consistent draft. Then it returns the best consistent
+// finish returns the final plan, or nil after changing quotas or omitted for another attempt. For at most maxAttempts attempts
+// it tries again as long as Quotas.Learn lowers a quota, even after a consistent draft. Then it returns the best consistent
 // plan: the one that places the most pods, and of those the cheapest. Without one it omits the refused pods and tries
 // again. After 2*maxAttempts attempts it returns the last plan.
 func (r *repairer) finish(d *draft) *model.Plan {
@@ -31,10 +33,8 @@ func (r *repairer) finish(d *draft) *model.Plan {
 	if d.isConsistent() && (r.best == nil || d.isBetter(r.best)) {
 		r.best = d
 	}
-	learned, changed := r.presets.Quotas.Learn(d.assigned.Segments, d.packed.served, d.refused)
 	switch {
-	case r.attempts < maxAttempts && changed:
-		r.presets.Quotas = learned
+	case r.attempts < maxAttempts && r.quotas.Learn(d.assigned.Segments, d.unplaced):
 		return nil
 	case r.best != nil:
 		return r.best.plan
@@ -46,27 +46,21 @@ func (r *repairer) finish(d *draft) *model.Plan {
 			r.omitted[pod] = true
 		}
 	}
-	r.presets.Omit = func(pod *model.Pod) bool { return r.omitted[pod] }
 	return nil
 }
 
 // isConsistent reports whether every pod that got a domain, and that a topology group counts, also got a node.
 // Otherwise the placements of other pods may be invalid. A bundle (Segment.Size > 1) may contain counted pods of another
-// class. Without topology groups the result is true. With them, if a node cannot be launched (draft.refused), isConsistent
-// returns false without looking at the pods of the node.
+// class. Without topology groups the result is true. With them, if a node cannot be launched, isConsistent returns false
+// without looking at the pods of the node.
 func (d *draft) isConsistent() bool {
 	if len(d.problem.Groups) == 0 {
 		return true
 	}
-	if len(d.refused) > 0 {
-		return false
-	}
-	for i, s := range d.assigned.Segments {
-		if d.packed.served[i] < len(s.Pods) && (len(s.Class.Members) > 0 || s.Size > 1) {
-			return false
-		}
-	}
-	return true
+	// Pods without a node are the last ones of their segment.
+	return len(d.plan.Nodes) == len(d.packed.nodes) && !slices.ContainsFunc(d.assigned.Segments, func(s *assign.Segment) bool {
+		return (len(s.Class.Members) > 0 || s.Size > 1) && d.unplaced[s.Pods[len(s.Pods)-1]]
+	})
 }
 
 // isBetter reports whether d places more pods than o, or as many at a lower price.

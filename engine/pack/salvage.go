@@ -8,25 +8,24 @@ import (
 )
 
 // maxRemovals is the largest number of times that salvage removes parts of a plan.
-const maxRemovals = 4
+const maxRemovals = 6
 
-// salvage returns a part of the plan that breaks no rule. It refuses the pods of the parts that violations name (podsOfParts)
-// until no rule is broken. If a rule is still broken after maxRemovals removals, or if verify panics, the plan refuses all
-// pods.
+// salvage returns the part of the plan that breaks no rule. It refuses the pods of the parts that violations name
+// (podsOfParts) until no rule is broken, and adds the violations to c.out.Violations. If a rule is still broken after
+// maxRemovals removals, or if verify panics, the plan refuses all pods.
 func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) *model.Plan {
-	why := violationReason(violations[0])
-	for range maxRemovals {
+	for n := 0; len(violations) > 0; n++ {
+		c.out.Violations = append(c.out.Violations, violations...)
+		if n == maxRemovals {
+			return c.refuseAll(violationReason(c.out.Violations[0]))
+		}
 		plan = c.without(plan, podsOfParts(plan, violations))
 		if failed := recovered(func() { violations = c.steps.Check(c.snapshot, plan) }); failed != nil {
 			c.out.Panics = append(c.out.Panics, *failed)
-			break
+			return c.refuseAll(violationReason(c.out.Violations[0]))
 		}
-		if len(violations) == 0 {
-			return plan
-		}
-		c.out.Violations = append(c.out.Violations, violations...)
 	}
-	return c.refuseAll(why)
+	return plan
 }
 
 // podsOfParts returns the pods of the parts of the plan that the violations name: the reason to refuse each, by pod key. For
@@ -91,29 +90,37 @@ func (c *checkedSolve) without(plan *model.Plan, reasons map[string]model.Verdic
 			rest.Refusals = append(rest.Refusals, r)
 		}
 	}
-	return c.account(rest, reasons)
+	return c.account(rest, reasons, "no valid placement was found")
 }
 
 // account returns the plan with a refusal for each pod of c.pods that it neither places nor refuses. reasons[key] is the
-// reason to refuse the pod with that key. A pod without an entry gets a general reason.
-func (c *checkedSolve) account(plan *model.Plan, reasons map[string]model.Verdict) *model.Plan {
-	known := placedKeys(plan)
-	for _, r := range plan.Refusals {
-		for _, p := range r.Pods {
+// reason to refuse the pod with that key. For a pod without an entry, why is the reason.
+func (c *checkedSolve) account(plan *model.Plan, reasons map[string]model.Verdict, why string) *model.Plan {
+	known := map[string]bool{}
+	note := func(pods []*model.Pod) {
+		for _, p := range pods {
 			known[p.Key] = true
 		}
 	}
-	leave := map[string]model.Verdict{}
-	var missing []*model.Pod
+	for _, pl := range plan.Placements {
+		note(pl.Pods)
+	}
+	for i := range plan.Nodes {
+		note(plan.Nodes[i].Pods)
+	}
+	for _, r := range plan.Refusals {
+		note(r.Pods)
+	}
+	missing := map[model.Verdict][]*model.Pod{}
 	for _, p := range c.pods {
 		if known[p.Key] {
 			continue
 		}
-		missing = append(missing, p)
-		if leave[p.Key] = reasons[p.Key]; leave[p.Key].OK() {
-			leave[p.Key] = internalError("no valid placement was found")
+		v := reasons[p.Key]
+		if v.OK() {
+			v = internalError(why)
 		}
+		missing[v] = append(missing[v], p)
 	}
-	_, refused := exclude(c.snapshot, Options{Leave: leave}, missing)
-	return refuse(plan, refused)
+	return refuse(plan, missing)
 }

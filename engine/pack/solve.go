@@ -15,28 +15,24 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 	if len(pods) == 0 {
 		return refuse(&model.Plan{}, refused)
 	}
-	return refuse(solveSlack(withRunnableDaemons(s), o.withDefaults(), pods), refused)
-}
-
-// solveSlack returns a plan that leaves Options.Slack free on new nodes. It returns a plan without slack instead if
-// that one places more pods.
-func solveSlack(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
-	plan := solve(compile.Compile(s, o.settings(), pods), o)
+	s = withRunnableDaemons(s)
+	plan := solve(s, o, pods)
 	if o.Slack > 0 && len(plan.Refusals) > 0 {
 		o.Slack = 0
-		if tight := solve(compile.Compile(s, o.settings(), pods), o); unplaced(tight) < unplaced(plan) {
-			return tight
+		if tight := solve(s, o, pods); unplaced(tight) < unplaced(plan) {
+			plan = tight
 		}
 	}
-	return plan
+	return refuse(plan, refused)
 }
 
-// solve returns a plan. It runs the phases until repairer.finish returns one.
-func solve(p *compile.Problem, o Options) *model.Plan {
-	r := repairer{omitted: map[*model.Pod]bool{}}
+// solve returns a plan for the pods. It runs the phases until repairer.finish returns one.
+func solve(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
+	p := compile.Compile(s, o.settings(), pods)
+	r := repairer{quotas: assign.Quotas{}, omitted: map[*model.Pod]bool{}}
 	for {
-		assigned := assign.Assign(p, r.presets)
-		packed := packNodes(p, o, assigned)
+		assigned := assign.Assign(p, r.quotas, r.omitted)
+		packed := packNodes(o, assigned)
 		draft := draftPlan(p, o, assigned, packed)
 		if plan := r.finish(draft); plan != nil {
 			return plan

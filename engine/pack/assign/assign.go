@@ -21,8 +21,7 @@ type Assignment struct {
 	// Segments are the pods that need new nodes.
 	Segments []*Segment
 
-	quotas  Quotas
-	placing *compile.Class // the class that is being placed
+	quotas Quotas // less the pods that got the choices so far
 	// final is set when a pass over all classes has placed no pod. Before that, pods of a class are not placed while their
 	// place may depend on unplaced pods of another class, see MayBeFirst and bundle. Once final is set, they are placed.
 	final bool
@@ -31,23 +30,16 @@ type Assignment struct {
 	choices     map[choiceKey][]*Choice // cached results of the method combinations
 }
 
-// Presets restrict an assignment by what earlier assignments of the same problem have shown.
-type Presets struct {
-	// Quotas limit how many pods of a class get each Choice.
-	Quotas Quotas
-	// Omit reports whether a pod is omitted from the assignment. Nil omits none.
-	Omit func(*model.Pod) bool
-}
-
-// Assign returns an assignment of the pods of p, except refused classes and omitted pods.
-func Assign(p *compile.Problem, o Presets) *Assignment {
+// Assign returns an assignment of the pods of p, except refused classes and omitted pods. quotas are what earlier
+// assignments of p have shown.
+func Assign(p *compile.Problem, quotas Quotas, omitted map[*model.Pod]bool) *Assignment {
 	a := &Assignment{
-		Problem: p, Limits: p.Catalog.Limits, Placed: existing.New(p, o.Omit), quotas: maps.Clone(o.Quotas),
+		Problem: p, Limits: p.Catalog.Limits, Placed: existing.New(p, omitted), quotas: maps.Clone(quotas),
 		classesDone: make([]int, len(p.Groups)), choices: map[choiceKey][]*Choice{},
 	}
-	a.Placed.MayBeFirst = a.MayBeFirst
 	markReachable(a)
 	a.Placed.KeepNominated()
+	a.Placed.MayBeFirst = a.MayBeFirst
 	for {
 		moved := false
 		for _, c := range p.Classes {
@@ -69,7 +61,6 @@ func (a *Assignment) placeClass(c *compile.Class) bool {
 	if all == 0 {
 		return false
 	}
-	a.placing = c
 	for i := range c.Stages {
 		if a.Placed.Left(c) > 0 {
 			a.Placed.FirstFit(c, &c.Stages[i])
@@ -134,9 +125,12 @@ func (a *Assignment) best(c *compile.Class, s *compile.Stage, choices []*Choice)
 
 // oneByOne reports whether a placed pod of the class may change which choice is best for the next pod.
 func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
-	if slices.ContainsFunc(s.OverDomains, func(r compile.Rule) bool { return r.Kind != topology.Near }) {
-		return true
-	}
+	return a.spreadOverDomainsCounts(c) ||
+		slices.ContainsFunc(s.OverDomains, func(r compile.Rule) bool { return r.Kind != topology.Near })
+}
+
+// spreadOverDomainsCounts reports whether a spread constraint over a label that nodes share counts pods of the class.
+func (a *Assignment) spreadOverDomainsCounts(c *compile.Class) bool {
 	return slices.ContainsFunc(c.Members, func(m int) bool {
 		g := a.Problem.Groups[m]
 		return g.Kind == topology.Spread && g.Key != compile.HostKey
@@ -150,12 +144,15 @@ func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
 // (Key.Open): another new node might be in an empty domain.
 func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	counts := a.Placed.Counts
-	n = a.quotas.left(c, s, ch)
+	n = compile.NoLimit
+	if quota, ok := a.quotas[keyOf(c, s, ch)]; ok {
+		n = quota
+	}
 	for i := range s.OverDomains {
 		r := &s.OverDomains[i]
 		key := a.Problem.Groups[r.Group].Key
 		d := ch.Domain(key)
-		n = min(n, counts.Allows(r, d, a.MayBeFirst))
+		n = min(n, counts.Allows(c, r, d, a.MayBeFirst))
 		if r.Kind == topology.Spread && a.Problem.Keys[key].Open {
 			return 0, 0
 		}
@@ -180,7 +177,9 @@ func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, 
 // enter records that n pods of the class get new nodes in the domains of the choice. It adds them to the counts, applies
 // their required anti-affinity (Counts.Reserve), and subtracts n from the quota of the choice, if it has one.
 func (a *Assignment) enter(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
-	a.quotas.spend(c, s, ch, n)
+	if key := keyOf(c, s, ch); a.quotas[key] > 0 {
+		a.quotas[key] -= n
+	}
 	counts := a.Placed.Counts
 	for _, m := range c.Members {
 		g := a.Problem.Groups[m]
@@ -203,10 +202,9 @@ func isSureToCount(g *compile.Group, c *compile.Class, s *compile.Stage) bool {
 		(g.Filter.Tolerations == nil || g.Filter.Tolerations == s.Tolerations)
 }
 
-// MayBeFirst reports whether a pod of the class that is being placed may satisfy an affinity rule by itself, because no
-// other pod does (kube-scheduler's first-pod exception). Before final is set, no unplaced pod of another class may
-// match the rule either.
-func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
+// MayBeFirst reports whether a pod of class c may satisfy an affinity rule by itself, because no other pod does
+// (kube-scheduler's first-pod exception). Before final is set, no unplaced pod of another class may match the rule either.
+func (a *Assignment) MayBeFirst(c *compile.Class, r *compile.Rule) bool {
 	if !a.Placed.Counts.IsFirst(r) {
 		return false
 	}
@@ -218,5 +216,5 @@ func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 		done++
 	}
 	a.classesDone[r.Group] = done
-	return !slices.ContainsFunc(classes[done:], func(c *compile.Class) bool { return c != a.placing && a.Placed.Left(c) > 0 })
+	return !slices.ContainsFunc(classes[done:], func(o *compile.Class) bool { return o != c && a.Placed.Left(o) > 0 })
 }

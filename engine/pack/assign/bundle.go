@@ -24,22 +24,28 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) bool {
 	if a.Placed.Left(c) == 0 {
 		return false
 	}
-	if _, mayLead := affinityGroups(a, c, s); mayLead && !a.final && isRequired(a, c) {
+	groups, mayLead := affinityGroups(a, c, s)
+	if mayLead && !a.final && isRequired(a, c) {
 		return false
 	}
 	most := a.Placed.Left(c)
-	for i := range s.PerNode {
-		r := &s.PerNode[i]
-		n := mostOnNewNode(r)
-		if r.Kind == topology.Near || r.Soft && n < most {
-			continue // a preference must not divide a bundle
+	for _, r := range s.PerNode {
+		switch {
+		case r.Soft || !r.Self: // a preference must not divide a bundle
+		case r.Kind == topology.Apart:
+			most = min(most, 1)
+		case r.Kind == topology.Spread:
+			most = min(most, r.MaxSkew)
 		}
-		most = min(most, n)
 	}
-	for _, leader := range leaders(a, c, s) {
+	candidates := leaders(a, c, groups)
+	if mayLead {
+		candidates = append(candidates, nil)
+	}
+	for _, leader := range candidates {
 		choices := a.Choices(c, s)
 		if leader != nil {
-			choices = a.choicesWith(c, s, leader.Last().Keys)
+			choices = a.Choices(c, s, leader.Last().Keys...)
 		}
 		least := most // a stage with preferences must not divide the pods among several bundles
 		if s == c.Last() {
@@ -69,23 +75,11 @@ func isRequired(a *Assignment, c *compile.Class) bool {
 	})
 }
 
-// mostOnNewNode returns how many pods with the rule a new node may hold, compile.NoLimit if the rule sets no limit.
-func mostOnNewNode(r *compile.Rule) int {
-	switch {
-	case r.Kind == topology.Apart && r.Self:
-		return 1
-	case r.Kind == topology.Spread && r.Self:
-		return r.MaxSkew
-	}
-	return compile.NoLimit
-}
-
-// leaders returns the classes, at most maxLeaders, that can supply the leader of a bundle of c: one pod that meets all
-// affinity over the hostname of c's pods. The leader must not depend on other pods. So its class has no required affinity
-// over the hostname, or it meets its affinity by itself and is the only unplaced pod of its class. The last element is nil
-// if no leader is needed, because a pod of c may come first.
-func leaders(a *Assignment, c *compile.Class, s *compile.Stage) []*compile.Class {
-	groups, mayLead := affinityGroups(a, c, s)
+// leaders returns the classes, at most maxLeaders, that can supply the leader of a bundle of c: one pod that all of the
+// groups count, which are those of the affinity over the hostname of c's pods. The leader must not depend on other pods. So
+// its class has no required affinity over the hostname, or it meets its affinity by itself and is the only unplaced pod of its
+// class.
+func leaders(a *Assignment, c *compile.Class, groups []int) []*compile.Class {
 	var out []*compile.Class
 	for _, other := range a.Problem.Classes[:min(maxExamined, len(a.Problem.Classes))] {
 		if other == c || a.Placed.Left(other) == 0 || len(out) == maxLeaders ||
@@ -96,37 +90,20 @@ func leaders(a *Assignment, c *compile.Class, s *compile.Stage) []*compile.Class
 			out = append(out, other)
 		}
 	}
-	if mayLead {
-		out = append(out, nil)
-	}
 	return out
 }
 
 // affinityGroups returns the topology groups of the stage's affinity over the hostname. mayLead says that a pod of c
 // may come first, because it may satisfy all of this affinity by itself (see MayBeFirst).
 func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups []int, mayLead bool) {
-	defer func(was *compile.Class) { a.placing = was }(a.placing)
-	a.placing, mayLead = c, true
+	mayLead = true
 	for i := range s.PerNode {
 		if r := &s.PerNode[i]; r.Kind == topology.Near {
 			groups = append(groups, r.Group)
-			mayLead = mayLead && a.MayBeFirst(r)
+			mayLead = mayLead && a.MayBeFirst(c, r)
 		}
 	}
 	return groups, mayLead
-}
-
-// canJoin reports whether a pod of the leader can share a new node in the domains of ch with pods of c. It is false if a
-// spread or anti-affinity rule of one counts the other, or if the leader may not get ch (Assignment.Allows).
-func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, leader *compile.Class, ch *Choice) bool {
-	last := leader.Last()
-	if restricts(s, leader.Members) || restricts(last, c.Members) {
-		return false
-	}
-	a.placing = leader
-	defer func() { a.placing = c }()
-	may, _ := a.Allows(leader, last, ch)
-	return may > 0
 }
 
 // restricts reports whether a spread or anti-affinity rule of the stage counts pods of one of the groups, over any topology
@@ -151,10 +128,10 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	}
 	rules := s.PerNode
 	if leader != nil {
-		if !canJoin(a, c, s, leader, ch) {
+		last := leader.Last()
+		if may, _ := a.Allows(leader, last, ch); may == 0 || restricts(s, leader.Members) || restricts(last, c.Members) {
 			return false
 		}
-		last := leader.Last()
 		vector.Subtract(amount, leader.Demand.Amount, -1)
 		if needs.Terms = in.BothMeet(needs.Terms, last.Terms); needs.Terms == nil {
 			return false
@@ -170,8 +147,7 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 		return false
 	}
 	segment := &Segment{
-		Index: len(a.Segments), Class: c, Stage: s, Choice: ch, Size: n, Demand: needs.Demand, Fit: fit,
-		Rules: slices.DeleteFunc(slices.Clone(rules), func(r compile.Rule) bool { return r.Kind == topology.Near }),
+		Class: c, Stage: s, Choice: ch, Size: n, Demand: needs.Demand, Fit: fit, Rules: rules, Counts: map[int]int{},
 	}
 	segment.count(c, n)
 	if leader != nil {
@@ -184,17 +160,4 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	a.Segments = append(a.Segments, segment)
 	a.enter(c, s, ch, n)
 	return true
-}
-
-// count adds the hostname topology groups that count pods of c to s.Members, and n to the weight of each: a bundle has n
-// pods of c.
-func (s *Segment) count(c *compile.Class, n int) {
-	for _, m := range c.NodeMembers {
-		at := slices.Index(s.Members, m)
-		if at < 0 {
-			at = len(s.Members)
-			s.Members, s.Weights = append(s.Members, m), append(s.Weights, 0)
-		}
-		s.Weights[at] += n
-	}
 }

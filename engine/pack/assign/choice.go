@@ -22,7 +22,7 @@ type Choice struct {
 // maxChoices is the largest number of choices that combinations returns.
 const maxChoices = 256
 
-// A choiceKey identifies the choices of a class in the cache.
+// A choiceKey identifies a result of combinations. Many classes share it.
 type choiceKey struct {
 	terms, tolerations, demand     int
 	daemons                        *catalog.DaemonFilter
@@ -39,17 +39,9 @@ func (ch *Choice) Domain(key int) int {
 	return compile.Outside
 }
 
-// Choices returns the choices with which the class may get new nodes in stage s. The domains of a key come in this order:
-// an unknown value, no label, values by name.
-func (a *Assignment) Choices(c *compile.Class, s *compile.Stage) []*Choice {
-	return a.combinations(c, s, s.Keys, s.Daemons)
-}
-
-// choicesWith is like Choices, but also chooses domains of the keys in more.
-func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int) []*Choice {
-	if len(more) == 0 {
-		return a.Choices(c, s)
-	}
+// Choices returns the choices with which the class may get new nodes in stage s. It also chooses domains of the keys in
+// more. The domains of a key come in this order: an unknown value, no label, values by name.
+func (a *Assignment) Choices(c *compile.Class, s *compile.Stage, more ...int) []*Choice {
 	keys := slices.Concat(s.Keys, more)
 	slices.Sort(keys)
 	return a.combinations(c, s, slices.Compact(keys), s.Daemons)
@@ -67,10 +59,10 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int
 	if len(c.Ports) > 0 {
 		k.ports = string(catalog.EncodePorts(nil, c.Ports))
 	}
-	if out, ok := a.choices[k]; ok {
+	out, known := a.choices[k]
+	if known {
 		return out
 	}
-	var out []*Choice
 	choose := func(domains []int) {
 		ch := Choice{Keys: keys, Domains: slices.Clone(domains)}
 		needs := catalog.Needs{
@@ -95,10 +87,7 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int
 // takesAnyDomain reports whether new nodes of the pods can be planned without a known domain. That is so if the stage has no
 // rules over labels that nodes share, and no spread constraint over such a label counts the pods.
 func (a *Assignment) takesAnyDomain(c *compile.Class, s *compile.Stage) bool {
-	return len(s.OverDomains) == 0 && !slices.ContainsFunc(c.Members, func(m int) bool {
-		g := a.Problem.Groups[m]
-		return g.Kind == topology.Spread && g.Key != compile.HostKey
-	})
+	return len(s.OverDomains) == 0 && !a.spreadOverDomainsCounts(c)
 }
 
 // combine calls yield for each combination of domains, one of each key, in which a new node may be. The first domains

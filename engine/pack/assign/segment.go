@@ -12,7 +12,6 @@ import (
 // item with identical copies. A copy is one pod, or a bundle: pods that must share a node. A bundle may also contain one
 // pod of another class, the leader (bundle.go).
 type Segment struct {
-	Index  int // index in Assignment.Segments
 	Class  *compile.Class
 	Stage  *compile.Stage
 	Choice *Choice
@@ -22,28 +21,20 @@ type Segment struct {
 	// Demand and Fit are those of one bundle.
 	Demand *catalog.Demand
 	Fit    *catalog.Fit
-	// Rules are the rules over the hostname of a bundle's pods, for bundles without those of affinity. Members are the
-	// topology groups over the hostname that count its pods. Weights[i] is how many of its pods group Members[i] counts; nil
-	// Weights means all of them.
-	Rules            []compile.Rule
-	Members, Weights []int
+	// Rules are the rules over the hostname of a bundle's pods. Counts[g] is how many of its pods topology group g over the
+	// hostname counts. Groups that count none have no entry.
+	Rules  []compile.Rule
+	Counts map[int]int
 	// Pods are the pods of all bundles, bundle after bundle.
 	Pods []*model.Pod
 }
 
-// Copies returns the number of bundles.
-func (s *Segment) Copies() int { return len(s.Pods) / s.Size }
-
-// Weight returns how many pods of a bundle the group Members[i] counts.
-func (s *Segment) Weight(i int) int {
-	if s.Weights == nil {
-		return s.Size
+// count adds n pods of c to Counts.
+func (s *Segment) count(c *compile.Class, n int) {
+	for _, m := range c.NodeMembers {
+		s.Counts[m] += n
 	}
-	return s.Weights[i]
 }
-
-// owns reports whether Pods[i] belongs to the segment's class and is not a leader.
-func (s *Segment) owns(i int) bool { return i%s.Size >= s.Leaders }
 
 // addSegment adds the next n pods of the class to its segment with the stage and the choice's Fit. It searches only the
 // segments that follow the last one of another class. If there is none, it creates one.
@@ -59,9 +50,10 @@ func (a *Assignment) addSegment(c *compile.Class, s *compile.Stage, ch *Choice, 
 	}
 	if segment == nil {
 		segment = &Segment{
-			Index: len(a.Segments), Class: c, Stage: s, Choice: ch, Size: 1, Demand: c.Demand, Fit: ch.Fit,
-			Rules: s.PerNode, Members: c.NodeMembers,
+			Class: c, Stage: s, Choice: ch, Size: 1, Demand: c.Demand, Fit: ch.Fit,
+			Rules: s.PerNode, Counts: map[int]int{},
 		}
+		segment.count(c, 1)
 		a.Segments = append(a.Segments, segment)
 	}
 	segment.Pods = append(segment.Pods, a.Placed.Take(c, n)...)

@@ -58,7 +58,7 @@ func NewInterner() *Interner {
 
 // Demand returns the Demand with this amount by dimension.
 func (in *Interner) Demand(amount []int64) *Demand {
-	in.buf = encode.Vector(in.buf[:0], amount)
+	in.buf = encode.Ints(in.buf[:0], amount)
 	d := in.demands[string(in.buf)]
 	if d == nil {
 		d = &Demand{ID: len(in.demands), Amount: amount}

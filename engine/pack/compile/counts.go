@@ -211,10 +211,11 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	})
 }
 
-// Allows returns how many more pods with rule r may be placed in domain d of its group, math.MaxInt32 if r sets no
-// limit. On nodes without the label (Outside) only anti-affinity allows pods. If d is Unsettled, no rule does. mayBeFirst
-// reports whether a pod may satisfy an affinity rule by itself (kube-scheduler's first-pod exception).
-func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
+// Allows returns how many more pods of the class with rule r may be placed in domain d of its group, math.MaxInt32 if r
+// sets no limit. On nodes without the label (Outside) only anti-affinity allows pods. If d is Unsettled, no rule does.
+// mayBeFirst reports whether a pod of the class may satisfy an affinity rule by itself (kube-scheduler's first-pod
+// exception). If it is nil, no pod may.
+func (c *Counts) Allows(class *Class, r *Rule, d int, mayBeFirst func(*Class, *Rule) bool) int {
 	if d < 0 {
 		if r.Kind == topology.Apart && d == Outside {
 			return math.MaxInt32
@@ -231,7 +232,7 @@ func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
 			return 1
 		}
 	case topology.Near:
-		if counts.Present[d] == 0 && !mayBeFirst(r) {
+		if counts.Present[d] == 0 && (mayBeFirst == nil || !mayBeFirst(class, r)) {
 			return 0
 		}
 	case topology.Spread:

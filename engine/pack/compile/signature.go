@@ -27,7 +27,7 @@ func (s *signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
 	id := reflect.ValueOf(pod.Requests).Pointer()
 	text, ok := s.amounts[id]
 	if !ok {
-		text = string(encode.Vector(nil, s.c.Dimensions.Vector(pod.Requests)[:s.c.Dimensions.Plain]))
+		text = string(encode.Ints(nil, s.c.Dimensions.Vector(pod.Requests)[:s.c.Dimensions.Plain]))
 		s.amounts[id] = text
 	}
 	b = append(b, text...)
@@ -77,7 +77,7 @@ func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
 		b = append(b, 0)
 	}
 	if s.c.Volumes.Limited() {
-		b = encode.Vector(b, s.c.Volumes.Demand(pod)[s.c.Dimensions.Plain:])
+		b = encode.Ints(b, s.c.Volumes.Demand(pod)[s.c.Dimensions.Plain:])
 	}
 	return b
 }

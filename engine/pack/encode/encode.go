@@ -2,8 +2,8 @@
 // to find pods that are equal to kube-scheduler, and to identify cached results.
 //
 // All functions except Bool append to b and return the result. Strings and lists are preceded by their length, so that
-// different values have different encodings. Vector and Ints omit the length. Callers append it if it can differ and other
-// data follow.
+// different values have different encodings. Ints omits the length. Callers append it if it can differ and other data
+// follow.
 package encode
 
 import (
@@ -26,19 +26,8 @@ func String(b []byte, s string) []byte {
 // Map appends the number of entries of m, then the entries in order of their keys.
 func Map(b []byte, m map[string]string) []byte {
 	b = Int(b, int64(len(m)))
-	if len(m) == 0 {
-		return b
-	}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		b = String(String(b, k), m[k])
-	}
-	return b
-}
-
-// Vector appends the elements of v, without its length.
-func Vector(b []byte, v []int64) []byte {
-	for _, x := range v {
-		b = Int(b, x)
 	}
 	return b
 }
@@ -85,7 +74,7 @@ func PodRules(b []byte, spec *corev1.PodSpec) []byte {
 }
 
 // Ints appends the elements of the list, without its length.
-func Ints(b []byte, list []int) []byte {
+func Ints[T int | int64](b []byte, list []T) []byte {
 	for _, v := range list {
 		b = Int(b, int64(v))
 	}

@@ -101,30 +101,22 @@ func (a *Placement) clearRoom(c *compile.Class, s *compile.Stage, i int) bool {
 	if _, refused := s.Tolerations.Refuse(a.problem.Nodes[i].Taints); refused || !a.meetsTerms(s.Terms, i) {
 		return false
 	}
-	type move struct {
-		movable
-		to int
-	}
-	var moves []move
-	undo := func() {
-		for _, m := range slices.Backward(moves) {
-			a.move(m.movable, m.to, i)
-		}
-	}
-	for a.shortfall(c, i) > 0 {
+	var undo []func()
+	for a.shortfall(c, i) > 0 && len(undo) < maxMoves {
 		m, to := a.bestMove(c, i)
-		if to < 0 || len(moves) == maxMoves {
-			undo()
-			return false
+		if to < 0 {
+			break
 		}
 		a.move(m, i, to)
-		moves = append(moves, move{m, to})
+		undo = append(undo, func() { a.move(m, to, i) })
 	}
-	if a.Fits(c, s, i, a.Waiting[c.Index][:1]) == 0 { // another constraint than capacity excludes the pod
-		undo()
-		return false
+	if a.Fits(c, s, i, a.Waiting[c.Index][:1]) > 0 {
+		return true
 	}
-	return true
+	for _, moveBack := range slices.Backward(undo) {
+		moveBack()
+	}
+	return false
 }
 
 // bestMove returns a movable pod of node i and the index of another node that can take it. It chooses the pod whose

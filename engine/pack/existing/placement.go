@@ -23,11 +23,13 @@ type Placement struct {
 	// Nominated[c] are the pods of class c that KeepNominated placed on the node to which they are nominated or for which
 	// they were planned.
 	Nominated [][]*model.Pod
-	// Order lists the placed pods, on existing and new nodes, in the order in which they were placed.
-	Order []Step
-	// MayBeFirst reports whether a pod may satisfy the affinity rule by itself, because no other pod does. This is
-	// kube-scheduler's first-pod exception (compile.Rule.Affinity).
-	MayBeFirst func(*compile.Rule) bool
+	// Order lists the placed pods, on existing and new nodes, in the order in which they were placed, except those of classes
+	// with Spec.Free. Free lists these: their places do not depend on other pods, and required affinity or anti-affinity does
+	// not select them.
+	Order, Free []*model.Pod
+	// MayBeFirst reports whether a pod of the class may satisfy the affinity rule by itself, because no other pod does. This is
+	// kube-scheduler's first-pod exception (compile.Rule.Affinity). If it is nil, no pod may.
+	MayBeFirst func(*compile.Class, *compile.Rule) bool
 
 	problem *compile.Problem
 	nodes   []nodeState    // by index in Problem.Nodes
@@ -35,13 +37,6 @@ type Placement struct {
 	moves   bool           // whether MakeRoom may move nominated pods; set by KeepNominated
 	unkept  []int          // see Waiting
 	byName  map[string]int // index in Problem.Nodes by the name of the node or its NodeClaim; set by KeepNominated
-}
-
-// A Step is one pod in the order of placement. Free is Spec.Free of the pod's class: its place does not depend on other
-// pods, and required affinity or anti-affinity does not select it. Free pods come last in the order of a plan.
-type Step struct {
-	Pod  *model.Pod
-	Free bool
 }
 
 // A nodeState is the free capacity of a node, and the pods placed on it.
@@ -53,25 +48,22 @@ type nodeState struct {
 	movable    []movable // the movable pods among pods
 }
 
-// New returns a placement in which no pod to plan is placed. It omits the pods of refused classes, and the pods for which
-// the function without returns true. A nil function omits none.
-func New(p *compile.Problem, without func(*model.Pod) bool) *Placement {
+// New returns a placement in which no pod to plan is placed. Waiting has neither the pods of refused classes nor the omitted
+// ones.
+func New(p *compile.Problem, omitted map[*model.Pod]bool) *Placement {
 	a := &Placement{
 		Counts: p.Counts.Clone(), Waiting: make([][]*model.Pod, len(p.Classes)), Nominated: make([][]*model.Pod, len(p.Classes)),
 		problem: p, nodes: make([]nodeState, len(p.Nodes)), meets: map[int][]int8{}, unkept: make([]int, len(p.Classes)),
 	}
-	total := 0
 	for i, c := range p.Classes {
 		if !c.Refused.OK() {
 			continue
 		}
 		a.Waiting[i] = c.Pods
-		if without != nil && slices.ContainsFunc(c.Pods, without) {
-			a.Waiting[i] = slices.DeleteFunc(slices.Clone(c.Pods), without)
+		if len(omitted) > 0 {
+			a.Waiting[i] = slices.DeleteFunc(slices.Clone(c.Pods), func(pod *model.Pod) bool { return omitted[pod] })
 		}
-		total += len(a.Waiting[i])
 	}
-	a.Order = make([]Step, 0, total)
 	for i, n := range p.Nodes {
 		a.nodes[i] = nodeState{room: slices.Clone(n.Room), attachable: maps.Clone(n.Attachable), attached: maps.Clone(n.Attached)}
 	}
@@ -81,14 +73,21 @@ func New(p *compile.Problem, without func(*model.Pod) bool) *Placement {
 // Left returns the number of pods of the class that are not placed yet.
 func (a *Placement) Left(c *compile.Class) int { return len(a.Waiting[c.Index]) }
 
-// Take removes the next n pods of the class from Waiting, adds them to Order, and returns them.
+// Take removes the next n pods of the class from Waiting, adds them to Order or Free, and returns them.
 func (a *Placement) Take(c *compile.Class, n int) []*model.Pod {
 	pods := a.Waiting[c.Index][:n:n]
 	a.Waiting[c.Index] = a.Waiting[c.Index][n:]
-	for _, pod := range pods {
-		a.Order = append(a.Order, Step{Pod: pod, Free: c.Free})
-	}
+	a.record(c, pods)
 	return pods
+}
+
+// record adds pods of the class to Order or Free.
+func (a *Placement) record(c *compile.Class, pods []*model.Pod) {
+	if c.Free {
+		a.Free = append(a.Free, pods...)
+	} else {
+		a.Order = append(a.Order, pods...)
+	}
 }
 
 // KeepNominated places nominated and previously planned pods on their nodes (Snapshot.PromiseOf) if they still fit. It
@@ -146,7 +145,7 @@ func (a *Placement) keep(c *compile.Class, pods []*model.Pod) {
 		if canMove {
 			a.nodes[node].movable = append(a.nodes[node].movable, movable{c, pod})
 		}
-		a.Order = append(a.Order, Step{Pod: pod, Free: c.Free})
+		a.record(c, one)
 	}
 	if len(unkept) < len(pods) && len(others) < len(pods) {
 		before := a.Waiting[c.Index][:a.Left(c)-len(pods)]
@@ -193,12 +192,9 @@ func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*mode
 			// The label has no value yet, so the rule cannot be checked. The earlier choice of this node for the pod stands.
 			continue
 		}
-		n = min(n, a.Counts.Allows(r, d, a.MayBeFirst))
+		n = min(n, a.Counts.Allows(c, r, d, a.MayBeFirst))
 	}
 	for _, m := range c.Members {
-		if n == 0 {
-			break
-		}
 		n = min(n, a.Counts.Spare(m, node.Domain(a.problem.Groups[m].Key)))
 		if node.InFlight && !a.isDomainKnown(m, i) && !node.IsNominated(a.problem.Snapshot, pods[0]) {
 			return 0
@@ -265,7 +261,8 @@ func (a *Placement) limitsVolumes(c *compile.Class, i int) bool {
 }
 
 // put places the pods on node i: it subtracts them from the free capacity, attaches their volumes, counts them, and applies
-// their required anti-affinity (Counts.Reserve).
+// their required anti-affinity (Counts.Reserve). If the node's domain is Unsettled, groups of spread count the pods as
+// possible in each domain that the node may get.
 func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
 	node, state := a.problem.Nodes[i], &a.nodes[i]
 	state.pods = append(state.pods, pods...)
@@ -278,26 +275,20 @@ func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model
 		}
 	}
 	for _, m := range c.Members {
-		a.count(m, node, len(pods))
+		g := a.problem.Groups[m]
+		if !a.problem.IsEligible(g, node) {
+			continue
+		}
+		a.Counts.Add(m, node.Domain(g.Key), len(pods), true)
+		if node.Domain(g.Key) == compile.Unsettled && g.Kind == topology.Spread {
+			for _, d := range a.problem.DomainsOf(node, g.Key) {
+				a.Counts.Of(m).Present[d] += int32(len(pods))
+			}
+		}
 	}
 	for r := range s.Rules {
 		for _, d := range a.problem.DomainsOf(node, a.problem.Groups[r.Group].Key) {
 			a.Counts.Reserve(r, d)
-		}
-	}
-}
-
-// count adds n pods on the node to the counts of the group, if the group counts pods on the node. If the node's domain is
-// Unsettled and the group is one of spread, it counts them as possible in each domain that the node may get.
-func (a *Placement) count(group int, node *compile.Node, n int) {
-	g := a.problem.Groups[group]
-	d := node.Domain(g.Key)
-	if a.problem.IsEligible(g, node) {
-		a.Counts.Add(group, d, n, true)
-		if d == compile.Unsettled && g.Kind == topology.Spread {
-			for _, d := range a.problem.DomainsOf(node, g.Key) {
-				a.Counts.Of(group).Present[d] += int32(n)
-			}
 		}
 	}
 }
