@@ -90,15 +90,8 @@ func (o offerAlgebra) Prices(s binpack.OfferSet) []float64 { return o.p.Set(int(
 
 // Distinct returns the minValues of the set as conditions, see binpack.Offers.
 func (o offerAlgebra) Distinct(s binpack.OfferSet) []binpack.Distinct {
-	set := o.p.Set(int(s))
-	if !set.MinValues {
-		return nil
-	}
 	var out []binpack.Distinct
-	for r := range set.Requirements.All() {
-		if r.MinValues() == 0 {
-			continue
-		}
+	for _, r := range o.p.Set(int(s)).MinValues {
 		numbers := map[string]int32{}
 		d := binpack.Distinct{Min: r.MinValues(), Values: make([][]int32, len(o.p.Types))}
 		for i, t := range o.p.Types {

@@ -3,7 +3,6 @@ package catalog
 import (
 	"slices"
 
-	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/pack/encode"
 )
 
@@ -17,14 +16,6 @@ type DaemonFilter struct {
 	OneOf [][]int
 }
 
-// id returns the ID of the filter, 0 for nil.
-func (f *DaemonFilter) id() int {
-	if f == nil {
-		return 0
-	}
-	return f.ID
-}
-
 // admits reports whether a new node on which the DaemonSets in on may run meets the filter.
 func (f *DaemonFilter) admits(on []Presence) bool {
 	if slices.ContainsFunc(on, func(x Presence) bool { return slices.Contains(f.Avoid, x.Index) }) {
@@ -33,18 +24,6 @@ func (f *DaemonFilter) admits(on []Presence) bool {
 	return !slices.ContainsFunc(f.OneOf, func(set []int) bool {
 		return !slices.ContainsFunc(on, func(x Presence) bool { return x.Certain && slices.Contains(set, x.Index) })
 	})
-}
-
-// withDaemons returns the types of m whose new nodes meet the filter. A new node of a type has one of its offerings in s,
-// and may run the DaemonSets that daemonsOn returns.
-func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, f *DaemonFilter) typeset.Set {
-	out := typeset.New(len(p.Types))
-	m.Each(func(i int) {
-		if f.admits(p.daemonsOn(s, i)) {
-			out.Add(i)
-		}
-	})
-	return out
 }
 
 // Daemons returns the DaemonFilter with these fields, nil if it allows all nodes.

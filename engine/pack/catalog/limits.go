@@ -6,7 +6,6 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/require"
 )
 
 // Limits is what NodePool limits, capacity reservations and commitments still allow while a plan is made.
@@ -54,13 +53,10 @@ func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
 // ClaimTypes returns the instance types, among types, that a NodeClaim without an instance may be launched as.
 func ClaimTypes(n *model.Node, types []*model.InstanceType) []*model.InstanceType {
 	wanted := n.Wishes()
-	var out []*model.InstanceType
-	for _, t := range types {
-		if _, ok := t.Requirements.Intersects(wanted); ok {
-			out = append(out, t)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(types), func(t *model.InstanceType) bool {
+		_, ok := t.Requirements.Intersects(wanted)
+		return !ok
+	})
 }
 
 // Clone returns a deep copy.
@@ -131,42 +127,38 @@ func (l *Limits) AllowAny(p *Pool, types typeset.Set) (found bool) {
 	return found
 }
 
-// Launches reports whether p can launch a node that holds the demand, within limits and minValues. on is the part of a
-// Fit for p. If limits allow a node but minValues are not met, missing is a label with too few values. If limits allow
-// none, it is empty.
-func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing string, ok bool) {
+// Launches reports whether p can launch a node that holds the demand of f, within limits and minValues. If limits allow a
+// node but minValues are not met, missing is a label with too few values. If limits allow none, it is empty.
+func (c *Catalog) Launches(l *Limits, p *Pool, f *Fit) (missing string, ok bool) {
 	var tried []*Reservation
-	on.Types.Each(func(i int) {
+	f.ByPool[p.Index].Types.Each(func(i int) {
 		t := p.Types[i]
 		if n, _ := l.Allow(t); ok || n <= 0 || slices.Contains(tried, t.Reservation) {
 			return
 		}
 		tried = append(tried, t.Reservation)
-		missing, ok = c.meetsMinValues(l, p, on.Set, d, t.Reservation)
+		missing, ok = c.meetsMinValues(l, p, f, t.Reservation)
 	})
 	return missing, ok
 }
 
-// Launchable reports whether some pool can launch a node that holds the demand, within limits and minValues. f is the Fit
-// of the pods with that demand.
-func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
-	return f.OK && slices.ContainsFunc(c.Pools, func(p *Pool) bool {
-		if f.ByPool[p.Index].Set == nil {
-			return false
-		}
-		_, ok := c.Launches(l, p, f.ByPool[p.Index], d)
+// Launchable reports whether some pool can launch a node that holds the demand of f, within limits and minValues.
+func (c *Catalog) Launchable(l *Limits, f *Fit) bool {
+	return slices.ContainsFunc(c.Pools, func(p *Pool) bool {
+		_, ok := c.Launches(l, p, f)
 		return ok
 	})
 }
 
 // meetsMinValues reports whether a node of p may become enough different types to meet minValues. These types have an
-// offering in s, hold d, use reservation r (nil: none) and are within the limits. If minValues are not met, missing is
-// the first label with too few values.
-func (c *Catalog) meetsMinValues(l *Limits, p *Pool, s *OfferSet, d *Demand, r *Reservation) (missing string, ok bool) {
-	if c.settings.RelaxMinValues || !s.MinValues {
+// offering in the set of f, hold its demand, use reservation r (nil: none) and are within the limits. If minValues are not
+// met, missing is the first label with too few values.
+func (c *Catalog) meetsMinValues(l *Limits, p *Pool, f *Fit, r *Reservation) (missing string, ok bool) {
+	s := f.ByPool[p.Index].Set
+	if c.settings.RelaxMinValues || len(s.MinValues) == 0 {
 		return "", true
 	}
-	options := p.Options(s, d.Amount, r).Types
+	options := p.Options(s, f.Demand.Amount, r).Types
 	if l.Left(p) != nil {
 		// If the limits allow each type alone, they allow the maximum of each resource, which the node is charged.
 		options = slices.DeleteFunc(slices.Clone(options), func(t *Type) bool {
@@ -180,22 +172,14 @@ func (c *Catalog) meetsMinValues(l *Limits, p *Pool, s *OfferSet, d *Demand, r *
 // Diverse reports whether the options have enough distinct values of each label to meet minValues. If not, missing is
 // the first label with too few values.
 func (s *OfferSet) Diverse(options []*Type) (missing string, ok bool) {
-	if !s.MinValues {
-		return "", true
-	}
-	for r := range s.Requirements.All() {
-		if r.MinValues() > 0 && len(distinct(r, options)) < r.MinValues() {
+	for _, r := range s.MinValues {
+		values := map[string]bool{}
+		for _, t := range options {
+			maps.Copy(values, t.OwnValues(r))
+		}
+		if len(values) < r.MinValues() {
 			return r.Key(), false
 		}
 	}
 	return "", true
-}
-
-// distinct returns the values of the label of r that r allows and that some option has.
-func distinct(r require.Requirement, options []*Type) map[string]bool {
-	values := map[string]bool{}
-	for _, t := range options {
-		maps.Copy(values, t.OwnValues(r))
-	}
-	return values
 }

@@ -8,7 +8,6 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/binpack"
-	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
@@ -24,7 +23,9 @@ type Pool struct {
 
 	settings Settings
 	watched  []DaemonPod // the DaemonSets that Watch selected and whose pods tolerate the pool's taints
-	sets     offerSets
+	sets     []*OfferSet
+	setOf    map[string]*OfferSet              // results of offersUnder by the text of the requirements
+	meets    int                               // the number of intersections that Meet has computed
 	bins     *binpack.Catalog                  // result of Bins
 	options  map[*binpack.TypeOptions]*Options // results of Options, by the result of package binpack
 }
@@ -38,9 +39,7 @@ type Catalog struct {
 	// Limits are what pool limits, reservations and commitments allow at the time of the snapshot.
 	Limits   *Limits
 	volumes  *Volumes
-	fits     map[fitKey]*Fit        // results of Fit
-	byTerm   map[setKey]*OfferSet   // results of Pool.OffersFor
-	held     map[[2]int]typeset.Set // results of holding, by Demand.ID and Pool.Index
+	fits     map[fitKey]*Fit // results of Fit
 	settings Settings
 }
 
@@ -62,9 +61,7 @@ func (s *Settings) Known(key string) bool { return s.Labels.WellKnown.Has(key) }
 // Compile returns the catalog of the snapshot. d and v are the dimensions and Volumes of the pods to plan, and o are the
 // settings of the plan.
 func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog {
-	c := &Catalog{
-		volumes: v, settings: o, fits: map[fitKey]*Fit{}, byTerm: map[setKey]*OfferSet{}, held: map[[2]int]typeset.Set{},
-	}
+	c := &Catalog{volumes: v, settings: o, fits: map[fitKey]*Fit{}}
 	reservations := reservations{}
 	for _, mp := range s.Pools() {
 		if no := mp.Usable(); !no.OK() {
@@ -73,7 +70,7 @@ func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog 
 		}
 		p := &Pool{
 			Pool: mp, Index: len(c.Pools), settings: o,
-			sets: offerSets{byText: map[string]*OfferSet{}}, options: map[*binpack.TypeOptions]*Options{},
+			setOf: map[string]*OfferSet{}, options: map[*binpack.TypeOptions]*Options{},
 		}
 		p.compileTypes(s, d, reservations)
 		c.Pools = append(c.Pools, p)

@@ -95,14 +95,6 @@ func (v *Volumes) Of(pod *model.Pod) []VolumeKey {
 	return out
 }
 
-// Driver returns the CSI driver of volume dimension i, and false if i is a resource.
-func (v *Volumes) Driver(i int) (string, bool) {
-	if i < v.dimensions.Plain {
-		return "", false
-	}
-	return string(v.dimensions.Names[i][len(attachPrefix):]), true
-}
-
 // Demand returns the demand of the pod by dimension.
 func (v *Volumes) Demand(pod *model.Pod) []int64 {
 	amount := v.dimensions.Vector(pod.Requests)
@@ -152,9 +144,13 @@ func (v *Volumes) Drivers(f func(driver string, dimension int)) {
 	}
 }
 
-// tooManyVolumes returns the verdict on pods with too many volumes of a driver for any instance type. by is the excess.
-func tooManyVolumes(driver string, by int64) model.Verdict {
+// exceeded returns the verdict on pods whose demand exceeds every instance type in dimension i. by is the excess.
+func (v *Volumes) exceeded(i int, by int64) model.Verdict {
+	name := v.dimensions.Names[i]
+	if i < v.dimensions.Plain {
+		return model.Verdict{Rule: model.RuleResources, Resource: name, By: by}
+	}
 	return model.Verdict{Rule: model.RuleVolume,
-		Subject: fmt.Sprintf("needs %s of CSI driver %s than any instance type can attach", units.Counted(int(by), "more volume"), driver),
+		Subject: fmt.Sprintf("needs %s of CSI driver %s than any instance type can attach", units.Counted(int(by), "more volume"), name[len(attachPrefix):]),
 		Hint:    "use fewer volumes in the pod"}
 }
