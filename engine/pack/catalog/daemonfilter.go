@@ -1,15 +1,13 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
-
-	"github.com/karpenter-go/karpenter/engine/pack/encode"
 )
 
 // A DaemonFilter selects new nodes by the DaemonSets whose pods may run there, for pods with constraints on DaemonSet pods.
 // Equal filters share a pointer. A nil filter allows all nodes.
 type DaemonFilter struct {
-	ID int // from 1 on
 	// Avoid lists the DaemonSets that must not run on the node. DaemonSets are given by their index in Snapshot.Daemons.
 	Avoid []int
 	// OneOf lists sets of DaemonSets. At least one of each set must be certain to run on the node.
@@ -31,17 +29,7 @@ func (in *Interner) Daemons(avoid []int, oneOf [][]int) *DaemonFilter {
 	if len(avoid)+len(oneOf) == 0 {
 		return nil
 	}
-	b := encode.Ints(encode.Int(in.buf[:0], int64(len(avoid))), avoid)
-	for _, set := range oneOf {
-		b = encode.Ints(encode.Int(b, int64(len(set))), set)
-	}
-	in.buf = b
-	f := in.daemons[string(b)]
-	if f == nil {
-		f = &DaemonFilter{ID: 1 + len(in.daemons), Avoid: avoid, OneOf: oneOf}
-		in.daemons[string(b)] = f
-	}
-	return f
+	return intern(in.daemons, fmt.Append(nil, avoid, oneOf), DaemonFilter{Avoid: avoid, OneOf: oneOf})
 }
 
 // BothAdmit returns the filter for nodes that meet both a and b.
