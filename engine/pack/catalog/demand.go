@@ -94,12 +94,12 @@ func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 	return in.both[key]
 }
 
-// MaxAlternatives limits the number of terms that result from combining two lists of alternative label requirements, such
+// maxAlternatives limits the number of terms that result from combining two lists of alternative label requirements, such
 // as node affinity terms and volume topologies. Further combinations are omitted.
-const MaxAlternatives = 64
+const maxAlternatives = 64
 
 // BothMeet returns the NodeTerms of the nodes that meet both arguments. It returns nil if no node can. It adds a
-// combination of two terms only while it has less than MaxAlternatives terms, so it may omit some of these nodes.
+// combination of two terms only while it has less than maxAlternatives terms, so it may omit some of these nodes.
 func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	anyLabel := func(string) bool { return true }
 	var terms []require.Set
@@ -109,7 +109,7 @@ func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 			continue
 		}
 		for _, y := range b.Terms {
-			if _, ok := x.Intersects(y); ok && len(terms) < MaxAlternatives {
+			if _, ok := x.Intersects(y); ok && len(terms) < maxAlternatives {
 				terms = append(terms, x.And(y))
 			}
 		}

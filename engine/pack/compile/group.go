@@ -8,7 +8,6 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/pack/encode"
-	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
@@ -225,7 +224,7 @@ func (c *compiler) joinSpec(s *Spec, terms []int) {
 		}
 	}
 	for _, i := range spread {
-		if ruled && bothSatisfiable(s.Required, c.Groups[i].Filter.Terms) {
+		if f := c.Groups[i].Filter.Terms; ruled && (f == nil || c.Intern.BothMeet(s.Required, f) != nil) {
 			s.Members = append(s.Members, i)
 		}
 	}
@@ -244,19 +243,6 @@ func (c *compiler) joinSpec(s *Spec, terms []int) {
 			s.NodeMembers = append(s.NodeMembers, m)
 		}
 	}
-}
-
-// bothSatisfiable reports whether some node can meet both a and b. Every node meets nil.
-func bothSatisfiable(a, b *catalog.NodeTerms) bool {
-	if a == nil || b == nil || a == b {
-		return true
-	}
-	return slices.ContainsFunc(a.Terms, func(x require.Set) bool {
-		return slices.ContainsFunc(b.Terms, func(y require.Set) bool {
-			_, ok := x.Intersects(y)
-			return ok
-		})
-	})
 }
 
 // namespaceIndex returns a function that returns the names of the namespaces that a label selector selects.
