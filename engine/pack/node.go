@@ -9,7 +9,6 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
-	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/assign"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/require"
@@ -22,9 +21,9 @@ type node struct {
 	typ    int               // index in pool.Types of the type that package binpack chose
 	offers *catalog.OfferSet // the offerings that all its pods allow
 	parts  []part
-	amount []int64         // the sum of the requests of its pods, by dimension
-	charge model.Resources // what the node uses of the pool's limits
-	price  float64         // the price by which package binpack chose the type (OfferSet.Prices), in dollars per hour
+	amount []int64 // the sum of the requests of its pods, by dimension
+	charge []int64 // what the node uses of the pool's limits, in the order of Type.Charge
+	price  float64 // the price by which package binpack chose the type (OfferSet.Prices), in dollars per hour
 }
 
 // A part is the bundles of one segment on a node. copies is their number. A bundle is one pod, or several pods that

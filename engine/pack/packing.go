@@ -71,7 +71,7 @@ func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog
 				parts[i] = part{segment: a.Segments[x.Item], copies: x.Copies}
 			}
 			n = newNode(pool, b.Type, pool.Set(int(b.Offers)), parts)
-			n.charge = pool.ChargeOf(b.Charge)
+			n.charge = b.Charge
 			made[b] = n
 		}
 		k.limits.Take(n.instance(), n.charge, 1)
@@ -123,7 +123,7 @@ func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []bin
 	}
 	for _, pool := range pools {
 		c := *pool.Bins()
-		c.Budget = l.Budget(pool)
+		c.Budget = slices.Clone(l.Left(pool))
 		out.Catalogs = append(out.Catalogs, c)
 	}
 	out.Items = items

@@ -5,19 +5,20 @@ import (
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // Limits is what NodePool limits, capacity reservations and commitments still allow while a plan is made.
 type Limits struct {
-	pools        []model.Resources // pools[i] is what the limits of pool i allow, for limited resources only; nil for no limits
-	reservations []int             // reservations[i] is how many units of reservation or commitment i are left
+	pools        [][]int64 // pools[i] is what the limits of pool i allow, in the order of Pool.limited; nil for no limits
+	reservations []int     // reservations[i] is how many units of reservation or commitment i are left
 }
 
 func newLimits(s *model.Snapshot, pools []*Pool, reservations reservations) *Limits {
-	l := &Limits{pools: make([]model.Resources, len(pools)), reservations: make([]int, len(reservations))}
-	for i, p := range pools {
-		l.pools[i] = remaining(s, p.Pool)
+	l := &Limits{reservations: make([]int, len(reservations))}
+	for _, p := range pools {
+		l.pools = append(l.pools, p.remaining(s))
 	}
 	for _, r := range reservations {
 		l.reservations[r.Index] = r.Left
@@ -28,11 +29,11 @@ func newLimits(s *model.Snapshot, pools []*Pool, reservations reservations) *Lim
 // remaining returns the limits of the pool less the capacity of its nodes, nil for no limits. An amount is negative if a
 // limit is exceeded. A NodeClaim that is not launched counts with the maximum of each resource over the types that it may
 // become.
-func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
-	if p.Limits == nil {
+func (p *Pool) remaining(s *model.Snapshot) []int64 {
+	if len(p.limited) == 0 {
 		return nil
 	}
-	left := p.Limits.Plus(nil)
+	left := amounts(p.Limits, p.limited)
 	for n := range s.NodesInOrder() {
 		if n.Pool != p.Name {
 			continue
@@ -43,9 +44,7 @@ func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
 				size = size.Max(t.Capacity)
 			}
 		}
-		for name := range left {
-			left[name] -= size[name]
-		}
+		vector.Subtract(left, amounts(size, p.limited), 1)
 	}
 	return left
 }
@@ -61,15 +60,20 @@ func ClaimTypes(n *model.Node, types []*model.InstanceType) []*model.InstanceTyp
 
 // Clone returns a deep copy.
 func (l *Limits) Clone() *Limits {
-	c := &Limits{pools: make([]model.Resources, len(l.pools)), reservations: slices.Clone(l.reservations)}
-	for i, r := range l.pools {
-		c.pools[i] = maps.Clone(r)
+	c := &Limits{pools: slices.Clone(l.pools), reservations: slices.Clone(l.reservations)}
+	for i, left := range c.pools {
+		c.pools[i] = slices.Clone(left)
 	}
 	return c
 }
 
-// Left returns what the limits of p still allow, nil if p has no limits. It is not a copy: changing it changes l.
-func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
+// Left returns what the limits of p still allow, in the order of Type.Charge, nil if p has no limits. It is not a copy:
+// changing it changes l.
+func (l *Limits) Left(p *Pool) []int64 { return l.pools[p.Index] }
+
+// Supplies returns how many units are left of each reservation and commitment, by Reservation.Index. It is not a copy:
+// callers must not change it.
+func (l *Limits) Supplies() []int { return l.reservations }
 
 // Allow returns how many more nodes of type t the limits of its pool and its reservation allow, Unlimited if they set no
 // limit. If it returns 0, the verdict names the limit that is exceeded, or the reservation or commitment that has too few
@@ -81,41 +85,25 @@ func (l *Limits) Allow(t *Type) (n int64, v model.Verdict) {
 			return 0, model.Verdict{Rule: model.RuleOffering, Cause: model.CauseReservation, Subject: r.ID}
 		}
 	}
-	limits := l.pools[t.Pool.Index]
-	if len(limits) == 0 {
-		return n, v
-	}
-	for _, name := range limits.Names() {
-		size := t.Capacity[name]
-		if name == model.Nodes {
-			size = 1
+	for i, left := range l.Left(t.Pool) {
+		switch size := t.Charge[i]; {
+		case size <= 0 && left >= 0:
+		case size > left:
+			return 0, model.Verdict{Rule: model.RuleLimit, Resource: t.Pool.limited[i], By: size - left}
+		default:
+			n = min(n, left/size)
 		}
-		left := limits[name]
-		if size <= 0 && left >= 0 {
-			continue
-		}
-		if size > left {
-			return 0, model.Verdict{Rule: model.RuleLimit, Resource: name, By: size - left}
-		}
-		n = min(n, left/size)
 	}
 	return n, model.Verdict{}
 }
 
 // Take subtracts n nodes of type t from what the limits of its pool and its reservation allow. Each node uses charge of the
-// limits, and 1 of a limit on nodes. A negative n adds nodes back.
-func (l *Limits) Take(t *Type, charge model.Resources, n int64) {
+// limits, which may exceed Type.Charge. A negative n adds nodes back.
+func (l *Limits) Take(t *Type, charge []int64, n int) {
 	if r := t.Reservation; r != nil {
-		l.reservations[r.Index] -= int(n) * t.Draw
+		l.reservations[r.Index] -= n * t.Draw
 	}
-	limits := l.pools[t.Pool.Index]
-	for name := range limits {
-		size := charge[name]
-		if name == model.Nodes {
-			size = 1
-		}
-		limits[name] -= size * n
-	}
+	vector.Subtract(l.Left(t.Pool), charge, n)
 }
 
 // AllowAny reports whether the limits and reservations allow one more node of some of the types of p.
@@ -159,7 +147,7 @@ func (c *Catalog) meetsMinValues(l *Limits, p *Pool, f *Fit, r *Reservation) (mi
 		return "", true
 	}
 	options := p.Options(s, f.Demand.Amount, r).Types
-	if l.Left(p) != nil {
+	if len(l.Left(p)) > 0 {
 		// If the limits allow each type alone, they allow the maximum of each resource, which the node is charged.
 		options = slices.DeleteFunc(slices.Clone(options), func(t *Type) bool {
 			n, _ := l.Allow(t)

@@ -22,7 +22,8 @@ type Pool struct {
 	Empty model.Verdict
 
 	settings Settings
-	watched  []DaemonPod // the DaemonSets that Watch selected and whose pods tolerate the pool's taints
+	limited  []corev1.ResourceName // the resources that Limits limits, in the order of Limits.Names
+	watched  []DaemonPod           // the DaemonSets that Watch selected and whose pods tolerate the pool's taints
 	sets     []*OfferSet
 	setOf    map[string]*OfferSet              // results of offersUnder by the text of the requirements
 	meets    int                               // the number of intersections that Meet has computed
@@ -69,7 +70,7 @@ func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog 
 			continue
 		}
 		p := &Pool{
-			Pool: mp, Index: len(c.Pools), settings: o,
+			Pool: mp, Index: len(c.Pools), settings: o, limited: mp.Limits.Names(),
 			setOf: map[string]*OfferSet{}, options: map[*binpack.TypeOptions]*Options{},
 		}
 		p.compileTypes(s, d, reservations)
@@ -104,7 +105,10 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations reser
 		if len(offerings) == 0 {
 			continue
 		}
-		whole := &Type{InstanceType: t, Pool: p, Allowed: t.Requirements.And(p.Requirements)}
+		whole := &Type{
+			InstanceType: t, Pool: p, Allowed: t.Requirements.And(p.Requirements),
+			Charge: amounts(t.Capacity.Plus(model.Resources{model.Nodes: 1}), p.limited),
+		}
 		parts := whole.byReservation(offerings, reservations)
 		if coverage != nil {
 			parts = append(parts, whole.byCommitment(offerings, coverage, reservations)...)

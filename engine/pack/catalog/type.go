@@ -27,6 +27,8 @@ type Type struct {
 	// can be negative. In the dimension of a CSI driver it is the attach limit less the volumes of DaemonSet pods, at least
 	// 0.
 	Room []int64
+	// Charge is what a node uses of each resource that the limits of the pool limit, see Limits.Left.
+	Charge []int64
 	// Daemons is what the DaemonSet pods on a node use.
 	Daemons Overhead
 	// Reservation is the capacity reservation or commitment that instances of the type use, nil for none. Draw is the most
