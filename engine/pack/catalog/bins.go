@@ -13,7 +13,7 @@ func (p *Pool) Bins() *binpack.Catalog {
 	p.bins = &binpack.Catalog{Offers: offerAlgebra{p}}
 	for _, t := range p.Types {
 		b := binpack.BinType{
-			Name: t.Name + " " + t.reservationID(), Capacity: t.Room, Charge: t.Charge,
+			Name: t.name, Capacity: t.Room, Charge: t.Charge,
 			Supply: supplyOf(t.Reservation), Draw: t.Draw, Paid: t.Reservation != nil && t.Reservation.Commitment,
 		}
 		p.bins.Types = append(p.bins.Types, b)

@@ -1,8 +1,8 @@
 package catalog
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -89,7 +89,6 @@ func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog 
 
 func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations reservations) {
 	daemons := DaemonsTolerating(s.Daemons(), p.Taints, p.settings.Labels, false)
-	coverage := s.Coverage()
 	matched := false
 	byLabels := NeedsLabels(daemons)
 	overhead := OverheadOf(daemons, require.Set{}, p.settings.Known) // the same on all nodes unless DaemonSets select by labels
@@ -101,19 +100,11 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations reser
 		if most := p.settings.MaxNodeCPU; most > 0 && t.Capacity[corev1.ResourceCPU] > most {
 			continue
 		}
-		offerings := buyable(t, p.Requirements)
-		if len(offerings) == 0 {
-			continue
-		}
 		whole := &Type{
 			InstanceType: t, Pool: p, Allowed: t.Requirements.And(p.Requirements),
 			Charge: amounts(t.Capacity.Plus(model.Resources{model.Nodes: 1}), p.limited),
 		}
-		parts := whole.byReservation(offerings, reservations)
-		if coverage != nil {
-			parts = append(parts, whole.byCommitment(offerings, coverage, reservations)...)
-		}
-		for _, part := range parts {
+		for _, part := range whole.byReservation(s.Coverage(), reservations) {
 			if byLabels {
 				overhead = OverheadOf(daemons, part.labels(), p.settings.Known)
 			}
@@ -122,9 +113,7 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations reser
 			p.Types = append(p.Types, part)
 		}
 	}
-	slices.SortStableFunc(p.Types, func(a, b *Type) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.reservationID(), b.reservationID()))
-	})
+	slices.SortStableFunc(p.Types, func(a, b *Type) int { return strings.Compare(a.name, b.name) })
 	switch {
 	case len(p.Types) > 0:
 	case matched:
