@@ -143,7 +143,7 @@ func (c *Catalog) Launchable(l *Limits, f *Fit) bool {
 // met, missing is the first label with too few values.
 func (c *Catalog) meetsMinValues(l *Limits, p *Pool, f *Fit, r *Reservation) (missing string, ok bool) {
 	s := f.ByPool[p.Index].Set
-	if c.settings.RelaxMinValues || len(s.MinValues) == 0 {
+	if p.settings.RelaxMinValues || len(s.MinValues) == 0 {
 		return "", true
 	}
 	options := p.Options(s, f.Demand.Amount, r).Types

@@ -37,10 +37,9 @@ type Catalog struct {
 	// Unusable are the other NodePools, each with the reason why it may not launch nodes for pods.
 	Unusable []model.PoolVerdict
 	// Limits are what pool limits, reservations and commitments allow at the time of the snapshot.
-	Limits   *Limits
-	volumes  *Volumes
-	fits     map[fitKey]*Fit // results of Fit
-	settings Settings
+	Limits  *Limits
+	volumes *Volumes
+	fits    map[fitKey]*Fit // results of Fit
 }
 
 // Settings are the parameters of a plan that decide which nodes may be launched.
@@ -60,7 +59,7 @@ func (s *Settings) Known(key string) bool { return s.Labels.WellKnown.Has(key) }
 
 // Compile returns the catalog of the snapshot. v are the Volumes of the pods to plan, and o are the settings of the plan.
 func Compile(s *model.Snapshot, v *Volumes, o Settings) *Catalog {
-	c := &Catalog{volumes: v, settings: o, fits: map[fitKey]*Fit{}}
+	c := &Catalog{volumes: v, fits: map[fitKey]*Fit{}}
 	reservations := reservations{}
 	for _, mp := range s.Pools() {
 		if no := mp.Usable(); !no.OK() {
