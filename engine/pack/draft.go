@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/assign"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
@@ -67,7 +68,7 @@ func (d *draft) launchNodes() (kept []*node) {
 		for _, pod := range out.Pods {
 			d.unplaced[pod] = true
 		}
-		d.packed.limits.Take(n.instance, n.charge, -1)
+		d.packed.limits.Take(n.instance, n.bin.Charge, -1)
 	}
 	d.plan.Nodes = slices.DeleteFunc(d.plan.Nodes, func(n model.PlannedNode) bool { return len(n.Options) == 0 })
 	return kept
@@ -117,25 +118,24 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) {
 
 // withinLimits returns the options that exceed the node's charge by at most left in each limited resource of which they
 // exceed it. It then subtracts from left the largest excess of these options, in each resource. A nil left means no limits.
-func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*catalog.Type {
+func withinLimits(options []*catalog.Type, n *node, left []int64) []*catalog.Type {
 	if left == nil {
 		return options
 	}
-	excess := model.Resources{}
+	most := slices.Clone(n.bin.Charge)
 	kept := options[:0:0]
 	for _, t := range options {
-		more := t.Capacity.Minus(n.charge)
-		if slices.ContainsFunc(left.Names(), func(name corev1.ResourceName) bool {
-			return more[name] > 0 && more[name] > left[name]
-		}) {
-			continue
+		excess := slices.Clone(t.Charge)
+		vector.Subtract(excess, n.bin.Charge, 1)
+		if vector.Fits(excess, left) {
+			kept = append(kept, t)
+			for i, v := range t.Charge {
+				most[i] = max(most[i], v)
+			}
 		}
-		kept = append(kept, t)
-		excess = excess.Max(more)
 	}
-	for name := range left {
-		left[name] -= max(excess[name], 0)
-	}
+	vector.Subtract(left, most, 1)
+	vector.Subtract(left, n.bin.Charge, -1)
 	return kept
 }
 

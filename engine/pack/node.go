@@ -9,7 +9,6 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/binpack"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
-	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/assign"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/require"
@@ -23,12 +22,11 @@ type node struct {
 	instance *catalog.Type     // the type that package binpack chose. The node may be launched as another type (draft.launch)
 	offers   *catalog.OfferSet // the offerings that all its pods allow
 	amount   []int64           // the sum of the requests of its pods, by dimension
-	charge   model.Resources   // what the node uses of the pool's limits
 }
 
 // newNode returns a node of the pool for the bin.
 func newNode(pool *catalog.Pool, b *binpack.Bin, segments []*assign.Segment) *node {
-	n := &node{bin: b, pool: pool, instance: pool.Types[b.Type], offers: pool.Set(int(b.Offers)), charge: pool.ChargeOf(b.Charge)}
+	n := &node{bin: b, pool: pool, instance: pool.Types[b.Type], offers: pool.Set(int(b.Offers))}
 	n.amount = make([]int64, len(n.instance.Room))
 	for _, x := range b.Parts {
 		vector.Subtract(n.amount, segments[x.Item].Demand.Amount, -x.Copies)

@@ -68,7 +68,7 @@ func (k *packing) packTier(a *assign.Assignment, o Options, pools []*catalog.Poo
 			n = newNode(pools[b.Catalog], b, a.Segments)
 			made[b] = n
 		}
-		k.limits.Take(n.instance, n.charge, 1)
+		k.limits.Take(n.instance, n.bin.Charge, 1)
 		k.nodes = append(k.nodes, n)
 	}
 	return solution.Left
@@ -101,7 +101,7 @@ func (k *packing) problem(a *assign.Assignment, o Options, pools []*catalog.Pool
 	}
 	for _, pool := range pools {
 		c := *pool.Bins()
-		c.Budget = k.limits.Budget(pool)
+		c.Budget = slices.Clone(k.limits.Left(pool))
 		out.Catalogs = append(out.Catalogs, c)
 	}
 	if len(pools) < len(a.Problem.Catalog.Pools) {

@@ -82,7 +82,8 @@ func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
 	cat := d.problem.Catalog
 	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons}
-	on := cat.Fit(needs).ByPool[pool.Index]
+	fit := cat.Fit(needs)
+	on := fit.ByPool[pool.Index]
 	if on.Set == nil {
 		if needs.Daemons = nil; s.Daemons != nil && cat.Fit(needs).ByPool[pool.Index].Set != nil {
 			names := daemonSets(d.problem.BlockingDaemons(c, s))
@@ -105,15 +106,14 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 	if !free {
 		return nearest
 	}
-	if key, ok := cat.Launches(d.packed.limits, pool, on, c.Demand); !ok {
+	if key, ok := cat.Launches(d.packed.limits, pool, fit); !ok {
 		if v := d.explainCharge(pool, on, c.Demand); !v.OK() {
 			return v
 		}
 		return model.Verdict{Rule: model.RuleMinValues, Key: key}
 	}
-	if on.Set.MinValues && len(s.Keys) > 0 && len(d.assigned.Choices(c, s)) == 0 { // no domain has enough types
-		key, _ := on.Set.Diverse(nil)
-		return model.Verdict{Rule: model.RuleMinValues, Key: key}
+	if len(on.Set.MinValues) > 0 && len(s.Keys) > 0 && len(d.assigned.Choices(c, s)) == 0 { // no domain has enough types
+		return model.Verdict{Rule: model.RuleMinValues, Key: on.Set.MinValues[0].Key()}
 	}
 	if v := d.explainRules(c, s); !v.OK() {
 		return v

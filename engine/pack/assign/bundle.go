@@ -143,7 +143,7 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	}
 	needs.Demand = in.Demand(amount)
 	fit := a.Problem.Catalog.Fit(needs)
-	if !a.Problem.Catalog.Launchable(a.Limits, fit, needs.Demand) {
+	if !a.Problem.Catalog.Launchable(a.Limits, fit) {
 		return false
 	}
 	segment := &Segment{

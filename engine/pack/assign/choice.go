@@ -24,9 +24,10 @@ const maxChoices = 256
 
 // A choiceKey identifies a result of combinations. Many classes share it.
 type choiceKey struct {
-	terms, tolerations, demand     int
+	terms, pinnedTerms             *catalog.NodeTerms
+	tolerations, pinnedTolerations *catalog.Tolerations
+	demand                         *catalog.Demand
 	daemons                        *catalog.DaemonFilter
-	pinnedTerms, pinnedTolerations int
 	ports, keys                    string
 	anyDomain                      bool
 }
@@ -53,8 +54,8 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int
 	all := a.Problem.NarrowToDaemons(s.Terms, f)
 	terms, tolerations := a.pinned(c, s, all)
 	k := choiceKey{
-		terms: all.ID, tolerations: s.Tolerations.ID, demand: c.Demand.ID, daemons: f,
-		pinnedTerms: terms.ID, pinnedTolerations: tolerations.ID, keys: string(encode.Ints(nil, keys)), anyDomain: a.takesAnyDomain(c, s),
+		terms: all, tolerations: s.Tolerations, demand: c.Demand, daemons: f,
+		pinnedTerms: terms, pinnedTolerations: tolerations, keys: string(encode.Ints(nil, keys)), anyDomain: a.takesAnyDomain(c, s),
 	}
 	if len(c.Ports) > 0 {
 		k.ports = string(catalog.EncodePorts(nil, c.Ports))
@@ -116,7 +117,7 @@ func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Nee
 	for _, terms := range a.Problem.Intern.Rotations(needs.Terms) {
 		needs.Terms = terms
 		f := a.Problem.Catalog.Fit(needs)
-		if len(out) >= maxChoices || !f.OK || !a.Problem.Catalog.Launchable(a.Limits, f, needs.Demand) ||
+		if len(out) >= maxChoices || !a.Problem.Catalog.Launchable(a.Limits, f) ||
 			slices.ContainsFunc(out[from:], func(o *Choice) bool { return o.Fit.Like(f) }) {
 			continue
 		}

@@ -74,6 +74,6 @@ func launchesIn(a *Assignment, pool *catalog.Pool, labels require.Set) bool {
 		fit := a.Problem.Catalog.Fit(catalog.Needs{
 			Terms: last.Terms, Tolerations: last.Tolerations, Demand: c.Demand, Ports: c.Ports, Extra: labels, Daemons: last.Daemons,
 		})
-		return fit.OK && a.Limits.AllowAny(pool, fit.ByPool[pool.Index].Types)
+		return a.Limits.AllowAny(pool, fit.ByPool[pool.Index].Types)
 	})
 }

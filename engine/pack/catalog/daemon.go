@@ -42,8 +42,7 @@ type Overhead struct {
 func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels apiv1.LabelRules, registered bool) []DaemonPod {
 	var out []DaemonPod
 	for i, d := range daemons {
-		t := Tolerations{List: daemonTolerations(d), ToleratesSoft: true}
-		if _, refused := t.Refuse(taints); refused {
+		if _, refused := model.Untolerated(daemonTolerations(d), taints); refused {
 			continue
 		}
 		terms, byName := DaemonTerms(&d.Pod.Object.Spec)

@@ -1,28 +1,17 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
-
-	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
-	"github.com/karpenter-go/karpenter/engine/pack/encode"
 )
 
 // A DaemonFilter selects new nodes by the DaemonSets whose pods may run there, for pods with constraints on DaemonSet pods.
 // Equal filters share a pointer. A nil filter allows all nodes.
 type DaemonFilter struct {
-	ID int // from 1 on
 	// Avoid lists the DaemonSets that must not run on the node. DaemonSets are given by their index in Snapshot.Daemons.
 	Avoid []int
 	// OneOf lists sets of DaemonSets. At least one of each set must be certain to run on the node.
 	OneOf [][]int
-}
-
-// id returns the ID of the filter, 0 for nil.
-func (f *DaemonFilter) id() int {
-	if f == nil {
-		return 0
-	}
-	return f.ID
 }
 
 // admits reports whether a new node on which the DaemonSets in on may run meets the filter.
@@ -35,34 +24,12 @@ func (f *DaemonFilter) admits(on []Presence) bool {
 	})
 }
 
-// withDaemons returns the types of m whose new nodes meet the filter. A new node of a type has one of its offerings in s,
-// and may run the DaemonSets that daemonsOn returns.
-func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, f *DaemonFilter) typeset.Set {
-	out := typeset.New(len(p.Types))
-	m.Each(func(i int) {
-		if f.admits(p.daemonsOn(s, i)) {
-			out.Add(i)
-		}
-	})
-	return out
-}
-
 // Daemons returns the DaemonFilter with these fields, nil if it allows all nodes.
 func (in *Interner) Daemons(avoid []int, oneOf [][]int) *DaemonFilter {
 	if len(avoid)+len(oneOf) == 0 {
 		return nil
 	}
-	b := encode.Ints(encode.Int(in.buf[:0], int64(len(avoid))), avoid)
-	for _, set := range oneOf {
-		b = encode.Ints(encode.Int(b, int64(len(set))), set)
-	}
-	in.buf = b
-	f := in.daemons[string(b)]
-	if f == nil {
-		f = &DaemonFilter{ID: 1 + len(in.daemons), Avoid: avoid, OneOf: oneOf}
-		in.daemons[string(b)] = f
-	}
-	return f
+	return intern(in.daemons, fmt.Append(nil, avoid, oneOf), DaemonFilter{Avoid: avoid, OneOf: oneOf})
 }
 
 // BothAdmit returns the filter for nodes that meet both a and b.

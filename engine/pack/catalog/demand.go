@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,92 +11,72 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// MaxAlternatives limits the number of terms that result from combining two lists of alternative label requirements, such
-// as node affinity terms and volume topologies. Further combinations are omitted.
-const MaxAlternatives = 64
-
 // A Demand is the sum of the requests of one pod, or of a bundle: pods that must share a node. Equal demands share a
 // pointer.
 type Demand struct {
-	ID     int
 	Amount []int64 // by dimension
 }
 
 // NodeTerms are alternative label requirements: a node must meet one of them. Equal lists share a pointer.
 type NodeTerms struct {
-	ID        int
-	Terms     []require.Set
-	rotations []*NodeTerms // result of Interner.Rotations, nil before its first call
+	Terms []require.Set
 }
 
 // Tolerations are the tolerations of a pod, or of several pods that share a node. If ToleratesSoft is set, all taints
 // with effect PreferNoSchedule are tolerated too. Tolerations with equal fields share a pointer.
 type Tolerations struct {
-	ID            int
 	List          []corev1.Toleration
 	ToleratesSoft bool
 	also          *Tolerations // the tolerations of another pod on the node, which must tolerate each taint too; nil for none
 }
 
-// An Interner gives equal demands, node terms, tolerations and DaemonFilters one pointer and one ID each.
+// An Interner gives equal demands, node terms, tolerations and DaemonFilters one pointer each.
 type Interner struct {
 	demands     map[string]*Demand
 	terms       map[string]*NodeTerms
 	tolerations map[string]*Tolerations
+	both        map[[2]*Tolerations]*Tolerations // results of BothTolerate
 	daemons     map[string]*DaemonFilter
-	buf         []byte
 }
 
 // NewInterner returns an empty Interner.
 func NewInterner() *Interner {
 	return &Interner{
 		demands: map[string]*Demand{}, terms: map[string]*NodeTerms{}, tolerations: map[string]*Tolerations{},
-		daemons: map[string]*DaemonFilter{},
+		both: map[[2]*Tolerations]*Tolerations{}, daemons: map[string]*DaemonFilter{},
 	}
+}
+
+// intern returns known[key]. If there is none, it adds a copy of v.
+func intern[T any](known map[string]*T, key []byte, v T) *T {
+	p := known[string(key)]
+	if p == nil {
+		p = new(T)
+		*p = v
+		known[string(key)] = p
+	}
+	return p
 }
 
 // Demand returns the Demand with this amount by dimension.
 func (in *Interner) Demand(amount []int64) *Demand {
-	in.buf = encode.Ints(in.buf[:0], amount)
-	d := in.demands[string(in.buf)]
-	if d == nil {
-		d = &Demand{ID: len(in.demands), Amount: amount}
-		in.demands[string(in.buf)] = d
-	}
-	return d
+	return intern(in.demands, encode.Ints(nil, amount), Demand{Amount: amount})
 }
 
 // Terms returns the NodeTerms with these terms in this order.
 func (in *Interner) Terms(terms []require.Set) *NodeTerms {
-	b := in.buf[:0]
+	var key []byte
 	for _, t := range terms {
-		if t.Len() > 0 {
-			b = append(b, t.String()...)
-		}
-		b = append(b, '\n')
+		key = append(key, t.String()...)
+		key = append(key, '\n')
 	}
-	in.buf = b
-	a := in.terms[string(b)]
-	if a == nil {
-		a = &NodeTerms{ID: len(in.terms), Terms: terms}
-		in.terms[string(b)] = a
-	}
-	return a
+	return intern(in.terms, key, NodeTerms{Terms: terms})
 }
 
 // Tolerations returns the Tolerations with this list. If soft is set, they also tolerate PreferNoSchedule taints.
 func (in *Interner) Tolerations(list []corev1.Toleration, soft bool) *Tolerations {
-	b := encode.Messages(in.buf[:0], list)
-	if soft {
-		b = append(b, 1)
-	}
-	in.buf = b
-	t := in.tolerations[string(b)]
-	if t == nil {
-		t = &Tolerations{ID: len(in.tolerations), List: list, ToleratesSoft: soft}
-		in.tolerations[string(b)] = t
-	}
-	return t
+	key := encode.Messages([]byte{encode.Bool(soft)}, list)
+	return intern(in.tolerations, key, Tolerations{List: list, ToleratesSoft: soft})
 }
 
 // BothTolerate returns Tolerations for two pods on one node: they tolerate a taint only if both arguments tolerate it.
@@ -105,20 +84,22 @@ func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 	if a == b {
 		return a
 	}
-	key := fmt.Sprint("both ", a.ID, " ", b.ID)
-	t := in.tolerations[key]
-	if t == nil {
+	key := [2]*Tolerations{a, b}
+	if in.both[key] == nil {
 		if a.also != nil {
 			b = in.BothTolerate(a.also, b)
 		}
-		t = &Tolerations{ID: len(in.tolerations), List: a.List, ToleratesSoft: a.ToleratesSoft, also: b}
-		in.tolerations[key] = t
+		in.both[key] = &Tolerations{List: a.List, ToleratesSoft: a.ToleratesSoft, also: b}
 	}
-	return t
+	return in.both[key]
 }
 
+// maxAlternatives limits the number of terms that result from combining two lists of alternative label requirements, such
+// as node affinity terms and volume topologies. Further combinations are omitted.
+const maxAlternatives = 64
+
 // BothMeet returns the NodeTerms of the nodes that meet both arguments. It returns nil if no node can. It adds a
-// combination of two terms only while it has less than MaxAlternatives terms, so it may omit some of these nodes.
+// combination of two terms only while it has less than maxAlternatives terms, so it may omit some of these nodes.
 func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	anyLabel := func(string) bool { return true }
 	var terms []require.Set
@@ -128,7 +109,7 @@ func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 			continue
 		}
 		for _, y := range b.Terms {
-			if _, ok := x.Intersects(y); ok && len(terms) < MaxAlternatives {
+			if _, ok := x.Intersects(y); ok && len(terms) < maxAlternatives {
 				terms = append(terms, x.And(y))
 			}
 		}
@@ -148,13 +129,11 @@ const maxRotations = 8
 // Rotations returns the node terms in several orders: one for each of the first maxRotations terms, with that term
 // first. A pool uses the first term that it can meet, so that term is preferred.
 func (in *Interner) Rotations(a *NodeTerms) []*NodeTerms {
-	if a.rotations == nil {
-		a.rotations = []*NodeTerms{a}
-		for i := 1; i < min(len(a.Terms), maxRotations); i++ {
-			a.rotations = append(a.rotations, in.Terms(slices.Concat(a.Terms[i:], a.Terms[:i])))
-		}
+	out := []*NodeTerms{a}
+	for i := 1; i < min(len(a.Terms), maxRotations); i++ {
+		out = append(out, in.Terms(slices.Concat(a.Terms[i:], a.Terms[:i])))
 	}
-	return a.rotations
+	return out
 }
 
 // RequiredTerms returns the alternative label requirements of a pod's node selector and required node affinity. If there

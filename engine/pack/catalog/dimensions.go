@@ -55,9 +55,12 @@ func NewDimensions(pods []*model.Pod) *Dimensions {
 func (d *Dimensions) Len() int { return len(d.Names) }
 
 // Vector returns the amounts of r by dimension, with 0 for the volume dimensions.
-func (d *Dimensions) Vector(r model.Resources) []int64 {
-	v := make([]int64, len(d.Names))
-	for i, name := range d.Names {
+func (d *Dimensions) Vector(r model.Resources) []int64 { return amounts(r, d.Names) }
+
+// amounts returns the amounts of r of the named resources, in the order of names.
+func amounts(r model.Resources, names []corev1.ResourceName) []int64 {
+	v := make([]int64, len(names))
+	for i, name := range names {
 		v[i] = r[name]
 	}
 	return v

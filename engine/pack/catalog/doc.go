@@ -6,9 +6,9 @@
 // OfferSet that some pods allow and the Types that hold one such pod. It is computed once for all pods with the same
 // requirements and demand.
 //
-// All values except Limits depend only on the snapshot, the settings and the pods to plan. LeaveSlack and Watch must be
-// called before Fit. After that, pools cache results, and the order of calls does not matter, unless a pool reaches
-// maxMeets intersections. Limits is what NodePool limits, reservations and commitments still allow, which changes while a
+// All values except Limits depend only on the snapshot, the settings and the pods to plan. LeaveSlack must be called
+// before Fit. After that, pools cache results, and the order of calls does not matter, unless a pool reaches maxMeets
+// intersections. Limits is what NodePool limits, reservations and commitments still allow, which changes while a
 // plan is made.
 //
 // Begin with pool.go (Compile), then offerset.go and fit.go.

@@ -5,20 +5,20 @@ import (
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/require"
 )
 
 // Limits is what NodePool limits, capacity reservations and commitments still allow while a plan is made.
 type Limits struct {
-	pools        []model.Resources // pools[i] is what the limits of pool i allow, for limited resources only; nil for no limits
-	reservations []int             // reservations[i] is how many units of reservation or commitment i are left
+	pools        [][]int64 // pools[i] is what the limits of pool i allow, in the order of Pool.limited; nil for no limits
+	reservations []int     // reservations[i] is how many units of reservation or commitment i are left
 }
 
 func newLimits(s *model.Snapshot, pools []*Pool, reservations reservations) *Limits {
-	l := &Limits{pools: make([]model.Resources, len(pools)), reservations: make([]int, len(reservations))}
-	for i, p := range pools {
-		l.pools[i] = remaining(s, p.Pool)
+	l := &Limits{reservations: make([]int, len(reservations))}
+	for _, p := range pools {
+		l.pools = append(l.pools, p.remaining(s))
 	}
 	for _, r := range reservations {
 		l.reservations[r.Index] = r.Left
@@ -29,11 +29,11 @@ func newLimits(s *model.Snapshot, pools []*Pool, reservations reservations) *Lim
 // remaining returns the limits of the pool less the capacity of its nodes, nil for no limits. An amount is negative if a
 // limit is exceeded. A NodeClaim that is not launched counts with the maximum of each resource over the types that it may
 // become.
-func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
-	if p.Limits == nil {
+func (p *Pool) remaining(s *model.Snapshot) []int64 {
+	if len(p.limited) == 0 {
 		return nil
 	}
-	left := p.Limits.Plus(nil)
+	left := amounts(p.Limits, p.limited)
 	for n := range s.NodesInOrder() {
 		if n.Pool != p.Name {
 			continue
@@ -44,9 +44,7 @@ func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
 				size = size.Max(t.Capacity)
 			}
 		}
-		for name := range left {
-			left[name] -= size[name]
-		}
+		vector.Subtract(left, amounts(size, p.limited), 1)
 	}
 	return left
 }
@@ -54,26 +52,28 @@ func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
 // ClaimTypes returns the instance types, among types, that a NodeClaim without an instance may be launched as.
 func ClaimTypes(n *model.Node, types []*model.InstanceType) []*model.InstanceType {
 	wanted := n.Wishes()
-	var out []*model.InstanceType
-	for _, t := range types {
-		if _, ok := t.Requirements.Intersects(wanted); ok {
-			out = append(out, t)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(types), func(t *model.InstanceType) bool {
+		_, ok := t.Requirements.Intersects(wanted)
+		return !ok
+	})
 }
 
 // Clone returns a deep copy.
 func (l *Limits) Clone() *Limits {
-	c := &Limits{pools: make([]model.Resources, len(l.pools)), reservations: slices.Clone(l.reservations)}
-	for i, r := range l.pools {
-		c.pools[i] = maps.Clone(r)
+	c := &Limits{pools: slices.Clone(l.pools), reservations: slices.Clone(l.reservations)}
+	for i, left := range c.pools {
+		c.pools[i] = slices.Clone(left)
 	}
 	return c
 }
 
-// Left returns what the limits of p still allow, nil if p has no limits. It is not a copy: changing it changes l.
-func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
+// Left returns what the limits of p still allow, in the order of Type.Charge, nil if p has no limits. It is not a copy:
+// changing it changes l.
+func (l *Limits) Left(p *Pool) []int64 { return l.pools[p.Index] }
+
+// Supplies returns how many units are left of each reservation and commitment, by Reservation.Index. It is not a copy:
+// callers must not change it.
+func (l *Limits) Supplies() []int { return l.reservations }
 
 // Allow returns how many more nodes of type t the limits of its pool and its reservation allow, Unlimited if they set no
 // limit. If it returns 0, the verdict names the limit that is exceeded, or the reservation or commitment that has too few
@@ -85,41 +85,25 @@ func (l *Limits) Allow(t *Type) (n int64, v model.Verdict) {
 			return 0, model.Verdict{Rule: model.RuleOffering, Cause: model.CauseReservation, Subject: r.ID}
 		}
 	}
-	limits := l.pools[t.Pool.Index]
-	if len(limits) == 0 {
-		return n, v
-	}
-	for _, name := range limits.Names() {
-		size := t.Capacity[name]
-		if name == model.Nodes {
-			size = 1
+	for i, left := range l.Left(t.Pool) {
+		switch size := t.Charge[i]; {
+		case size <= 0 && left >= 0:
+		case size > left:
+			return 0, model.Verdict{Rule: model.RuleLimit, Resource: t.Pool.limited[i], By: size - left}
+		default:
+			n = min(n, left/size)
 		}
-		left := limits[name]
-		if size <= 0 && left >= 0 {
-			continue
-		}
-		if size > left {
-			return 0, model.Verdict{Rule: model.RuleLimit, Resource: name, By: size - left}
-		}
-		n = min(n, left/size)
 	}
 	return n, model.Verdict{}
 }
 
 // Take subtracts n nodes of type t from what the limits of its pool and its reservation allow. Each node uses charge of the
-// limits, and 1 of a limit on nodes. A negative n adds nodes back.
-func (l *Limits) Take(t *Type, charge model.Resources, n int64) {
+// limits, which may exceed Type.Charge. A negative n adds nodes back.
+func (l *Limits) Take(t *Type, charge []int64, n int) {
 	if r := t.Reservation; r != nil {
-		l.reservations[r.Index] -= int(n) * t.Draw
+		l.reservations[r.Index] -= n * t.Draw
 	}
-	limits := l.pools[t.Pool.Index]
-	for name := range limits {
-		size := charge[name]
-		if name == model.Nodes {
-			size = 1
-		}
-		limits[name] -= size * n
-	}
+	vector.Subtract(l.Left(t.Pool), charge, n)
 }
 
 // AllowAny reports whether the limits and reservations allow one more node of some of the types of p.
@@ -131,43 +115,39 @@ func (l *Limits) AllowAny(p *Pool, types typeset.Set) (found bool) {
 	return found
 }
 
-// Launches reports whether p can launch a node that holds the demand, within limits and minValues. on is the part of a
-// Fit for p. If limits allow a node but minValues are not met, missing is a label with too few values. If limits allow
-// none, it is empty.
-func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing string, ok bool) {
+// Launches reports whether p can launch a node that holds the demand of f, within limits and minValues. If limits allow a
+// node but minValues are not met, missing is a label with too few values. If limits allow none, it is empty.
+func (c *Catalog) Launches(l *Limits, p *Pool, f *Fit) (missing string, ok bool) {
 	var tried []*Reservation
-	on.Types.Each(func(i int) {
+	f.ByPool[p.Index].Types.Each(func(i int) {
 		t := p.Types[i]
 		if n, _ := l.Allow(t); ok || n <= 0 || slices.Contains(tried, t.Reservation) {
 			return
 		}
 		tried = append(tried, t.Reservation)
-		missing, ok = c.meetsMinValues(l, p, on.Set, d, t.Reservation)
+		missing, ok = c.meetsMinValues(l, p, f, t.Reservation)
 	})
 	return missing, ok
 }
 
-// Launchable reports whether some pool can launch a node that holds the demand, within limits and minValues. f is the Fit
-// of the pods with that demand.
-func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
-	return f.OK && slices.ContainsFunc(c.Pools, func(p *Pool) bool {
-		if f.ByPool[p.Index].Set == nil {
-			return false
-		}
-		_, ok := c.Launches(l, p, f.ByPool[p.Index], d)
+// Launchable reports whether some pool can launch a node that holds the demand of f, within limits and minValues.
+func (c *Catalog) Launchable(l *Limits, f *Fit) bool {
+	return slices.ContainsFunc(c.Pools, func(p *Pool) bool {
+		_, ok := c.Launches(l, p, f)
 		return ok
 	})
 }
 
 // meetsMinValues reports whether a node of p may become enough different types to meet minValues. These types have an
-// offering in s, hold d, use reservation r (nil: none) and are within the limits. If minValues are not met, missing is
-// the first label with too few values.
-func (c *Catalog) meetsMinValues(l *Limits, p *Pool, s *OfferSet, d *Demand, r *Reservation) (missing string, ok bool) {
-	if c.settings.RelaxMinValues || !s.MinValues {
+// offering in the set of f, hold its demand, use reservation r (nil: none) and are within the limits. If minValues are not
+// met, missing is the first label with too few values.
+func (c *Catalog) meetsMinValues(l *Limits, p *Pool, f *Fit, r *Reservation) (missing string, ok bool) {
+	s := f.ByPool[p.Index].Set
+	if p.settings.RelaxMinValues || len(s.MinValues) == 0 {
 		return "", true
 	}
-	options := p.Options(s, d.Amount, r).Types
-	if l.Left(p) != nil {
+	options := p.Options(s, f.Demand.Amount, r).Types
+	if len(l.Left(p)) > 0 {
 		// If the limits allow each type alone, they allow the maximum of each resource, which the node is charged.
 		options = slices.DeleteFunc(slices.Clone(options), func(t *Type) bool {
 			n, _ := l.Allow(t)
@@ -180,22 +160,14 @@ func (c *Catalog) meetsMinValues(l *Limits, p *Pool, s *OfferSet, d *Demand, r *
 // Diverse reports whether the options have enough distinct values of each label to meet minValues. If not, missing is
 // the first label with too few values.
 func (s *OfferSet) Diverse(options []*Type) (missing string, ok bool) {
-	if !s.MinValues {
-		return "", true
-	}
-	for r := range s.Requirements.All() {
-		if r.MinValues() > 0 && len(distinct(r, options)) < r.MinValues() {
+	for _, r := range s.MinValues {
+		values := map[string]bool{}
+		for _, t := range options {
+			maps.Copy(values, t.OwnValues(r))
+		}
+		if len(values) < r.MinValues() {
 			return r.Key(), false
 		}
 	}
 	return "", true
-}
-
-// distinct returns the values of the label of r that r allows and that some option has.
-func distinct(r require.Requirement, options []*Type) map[string]bool {
-	values := map[string]bool{}
-	for _, t := range options {
-		maps.Copy(values, t.OwnValues(r))
-	}
-	return values
 }

@@ -10,15 +10,15 @@ import (
 // An OfferSet is the offerings of one pool that meet label requirements. Equal requirements share a pointer. Pods with
 // different OfferSets may share a node if some offering is in both.
 type OfferSet struct {
-	ID           int // index in offerSets.list of the pool
+	ID           int // index in Pool.sets
 	Requirements require.Set
 	// Prices[i] is the price by which the packer chooses type i, in dollars per hour: Type.packedPrice, at least
 	// minPrice. It is +Inf if the type has no offering in the set.
 	Prices []float64
 	// Types are the types with an offering in the set.
 	Types typeset.Set
-	// MinValues says that some requirement has minValues.
-	MinValues bool
+	// MinValues are those of Requirements that have minValues, in order of their keys.
+	MinValues []require.Requirement
 
 	daemons [][]Presence // results of Pool.daemonsOn, by type
 }
@@ -29,40 +29,35 @@ const minPrice = 1e-9
 // Same is the relative difference up to which two prices are regarded as equal.
 const Same = 1e-6
 
-// An offerSets holds the OfferSets of one pool, each once.
-type offerSets struct {
-	list   []*OfferSet
-	byText map[string]*OfferSet // by the text of OfferSet.Requirements
-	made   int                  // the number of intersections computed so far
-}
-
-// Empty reports whether no type has an offering in the set.
-func (s *OfferSet) Empty() bool { return !s.Types.Any() }
-
 // Set returns the OfferSet with this ID.
-func (p *Pool) Set(id int) *OfferSet { return p.sets.list[id] }
+func (p *Pool) Set(id int) *OfferSet { return p.sets[id] }
 
-// offersUnder returns the OfferSet for the requirements, which must include those of the pool.
+// offersUnder returns the OfferSet for the requirements, which must include those of the pool. It returns nil if no type has
+// an offering that meets them.
 func (p *Pool) offersUnder(reqs require.Set) *OfferSet {
 	text := reqs.String()
-	if s, ok := p.sets.byText[text]; ok {
+	if s, ok := p.setOf[text]; ok {
 		return s
 	}
 	n := len(p.Types)
-	s := &OfferSet{ID: len(p.sets.list), Requirements: reqs, Prices: make([]float64, n), Types: typeset.New(n)}
+	s := &OfferSet{ID: len(p.sets), Requirements: reqs, Prices: make([]float64, n), Types: typeset.New(n)}
 	for i, t := range p.Types {
-		v := t.packedPrice(reqs)
-		if !math.IsInf(v, 1) {
-			v = max(v, minPrice)
+		s.Prices[i] = max(t.packedPrice(reqs), minPrice)
+		if !math.IsInf(s.Prices[i], 1) {
 			s.Types.Add(i)
 		}
-		s.Prices[i] = v
 	}
 	for r := range reqs.All() {
-		s.MinValues = s.MinValues || r.MinValues() > 0
+		if r.MinValues() > 0 {
+			s.MinValues = append(s.MinValues, r)
+		}
 	}
-	p.sets.list = append(p.sets.list, s)
-	p.sets.byText[text] = s
+	if !s.Types.Any() {
+		s = nil
+	} else {
+		p.sets = append(p.sets, s)
+	}
+	p.setOf[text] = s
 	return s
 }
 
@@ -74,14 +69,11 @@ const maxMeets = 2_000
 // Meet returns the OfferSet of the offerings in both a and b. It returns nil if there are none, or after maxMeets
 // intersections. Package binpack keeps the results.
 func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
-	if _, ok := a.Requirements.Intersects(b.Requirements); !ok || p.sets.made >= maxMeets {
+	if _, ok := a.Requirements.Intersects(b.Requirements); !ok || p.meets >= maxMeets {
 		return nil
 	}
-	p.sets.made++
-	if s := p.offersUnder(a.Requirements.And(b.Requirements)); !s.Empty() {
-		return s
-	}
-	return nil
+	p.meets++
+	return p.offersUnder(a.Requirements.And(b.Requirements))
 }
 
 // OffersFor returns the OfferSet for pods that require the term, nil if it has no offerings.
@@ -90,8 +82,5 @@ func (p *Pool) OffersFor(term require.Set) *OfferSet {
 	if _, ok := p.Requirements.Compatible(term, p.settings.Known); !ok {
 		return nil
 	}
-	if s := p.offersUnder(p.Requirements.And(term)); !s.Empty() {
-		return s
-	}
-	return nil
+	return p.offersUnder(p.Requirements.And(term))
 }

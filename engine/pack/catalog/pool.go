@@ -1,15 +1,13 @@
 package catalog
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/binpack"
-	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
-	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -23,8 +21,11 @@ type Pool struct {
 	Empty model.Verdict
 
 	settings Settings
-	watched  []DaemonPod // the DaemonSets that Watch selected and whose pods tolerate the pool's taints
-	sets     offerSets
+	limited  []corev1.ResourceName // the resources that Limits limits, in the order of Limits.Names
+	daemons  []DaemonPod           // the DaemonSets whose pods tolerate the pool's taints
+	sets     []*OfferSet
+	setOf    map[string]*OfferSet              // results of offersUnder by the text of the requirements
+	meets    int                               // the number of intersections that Meet has computed
 	bins     *binpack.Catalog                  // result of Bins
 	options  map[*binpack.TypeOptions]*Options // results of Options, by the result of package binpack
 }
@@ -36,12 +37,9 @@ type Catalog struct {
 	// Unusable are the other NodePools, each with the reason why it may not launch nodes for pods.
 	Unusable []model.PoolVerdict
 	// Limits are what pool limits, reservations and commitments allow at the time of the snapshot.
-	Limits   *Limits
-	volumes  *Volumes
-	fits     map[fitKey]*Fit        // results of Fit
-	byTerm   map[setKey]*OfferSet   // results of Pool.OffersFor
-	held     map[[2]int]typeset.Set // results of holding, by Demand.ID and Pool.Index
-	settings Settings
+	Limits  *Limits
+	volumes *Volumes
+	fits    map[fitKey]*Fit // results of Fit
 }
 
 // Settings are the parameters of a plan that decide which nodes may be launched.
@@ -59,12 +57,9 @@ type Settings struct {
 // type defines it.
 func (s *Settings) Known(key string) bool { return s.Labels.WellKnown.Has(key) }
 
-// Compile returns the catalog of the snapshot. d and v are the dimensions and Volumes of the pods to plan, and o are the
-// settings of the plan.
-func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog {
-	c := &Catalog{
-		volumes: v, settings: o, fits: map[fitKey]*Fit{}, byTerm: map[setKey]*OfferSet{}, held: map[[2]int]typeset.Set{},
-	}
+// Compile returns the catalog of the snapshot. v are the Volumes of the pods to plan, and o are the settings of the plan.
+func Compile(s *model.Snapshot, v *Volumes, o Settings) *Catalog {
+	c := &Catalog{volumes: v, fits: map[fitKey]*Fit{}}
 	reservations := reservations{}
 	for _, mp := range s.Pools() {
 		if no := mp.Usable(); !no.OK() {
@@ -72,29 +67,21 @@ func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog 
 			continue
 		}
 		p := &Pool{
-			Pool: mp, Index: len(c.Pools), settings: o,
-			sets: offerSets{byText: map[string]*OfferSet{}}, options: map[*binpack.TypeOptions]*Options{},
+			Pool: mp, Index: len(c.Pools), settings: o, limited: mp.Limits.Names(),
+			setOf: map[string]*OfferSet{}, options: map[*binpack.TypeOptions]*Options{},
 		}
-		p.compileTypes(s, d, reservations)
+		p.compileTypes(s, v, reservations)
 		c.Pools = append(c.Pools, p)
-	}
-	if v.Limited() {
-		for _, p := range c.Pools {
-			for _, t := range p.Types {
-				v.Attachable(t.InstanceType, t.Daemons.WithVolumes, t.Room)
-			}
-		}
 	}
 	c.Limits = newLimits(s, c.Pools, reservations)
 	return c
 }
 
-func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations reservations) {
-	daemons := DaemonsTolerating(s.Daemons(), p.Taints, p.settings.Labels, false)
-	coverage := s.Coverage()
+func (p *Pool) compileTypes(s *model.Snapshot, v *Volumes, reservations reservations) {
+	p.daemons = DaemonsTolerating(s.Daemons(), p.Taints, p.settings.Labels, false)
 	matched := false
-	byLabels := NeedsLabels(daemons)
-	overhead := OverheadOf(daemons, require.Set{}, p.settings.Known) // the same on all nodes unless DaemonSets select by labels
+	byLabels := NeedsLabels(p.daemons)
+	overhead := OverheadOf(p.daemons, require.Set{}, p.settings.Known) // the same on all nodes unless DaemonSets select by labels
 	for _, t := range s.Types(p.Name) {
 		if _, ok := t.Requirements.Intersects(p.Requirements); !ok {
 			continue
@@ -103,27 +90,19 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations reser
 		if most := p.settings.MaxNodeCPU; most > 0 && t.Capacity[corev1.ResourceCPU] > most {
 			continue
 		}
-		offerings := buyable(t, p.Requirements)
-		if len(offerings) == 0 {
-			continue
+		whole := &Type{
+			InstanceType: t, Pool: p, Allowed: t.Requirements.And(p.Requirements),
+			Charge: amounts(t.Capacity.Plus(model.Resources{model.Nodes: 1}), p.limited),
 		}
-		whole := &Type{InstanceType: t, Pool: p, Allowed: t.Requirements.And(p.Requirements)}
-		parts := whole.byReservation(offerings, reservations)
-		if coverage != nil {
-			parts = append(parts, whole.byCommitment(offerings, coverage, reservations)...)
-		}
-		for _, part := range parts {
+		for _, part := range whole.byReservation(s.Coverage(), reservations) {
 			if byLabels {
-				overhead = OverheadOf(daemons, part.labels(), p.settings.Known)
+				overhead = OverheadOf(p.daemons, part.labels(), p.settings.Known)
 			}
-			part.Daemons, part.Room = overhead, d.Vector(t.Allocatable)
-			vector.Subtract(part.Room, d.Vector(overhead.Requests), 1)
+			part.Daemons, part.Room = overhead, v.Room(t, &overhead)
 			p.Types = append(p.Types, part)
 		}
 	}
-	slices.SortStableFunc(p.Types, func(a, b *Type) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.reservationID(), b.reservationID()))
-	})
+	slices.SortStableFunc(p.Types, func(a, b *Type) int { return strings.Compare(a.name, b.name) })
 	switch {
 	case len(p.Types) > 0:
 	case matched:
@@ -134,24 +113,8 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations reser
 	}
 }
 
-// Watch selects the DaemonSets that daemonsOn and PresencesWithin may return: those for whose index in daemons relevant is
-// true. Each pool ignores those whose pods do not tolerate its taints. daemons is Snapshot.Daemons. Watch must be called
-// before daemonsOn, PresencesWithin and Fit.
-func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) {
-	for _, p := range c.Pools {
-		for _, d := range DaemonsTolerating(daemons, p.Taints, p.settings.Labels, false) {
-			if relevant(d.Index) {
-				p.watched = append(p.watched, d)
-			}
-		}
-	}
-}
-
-// daemonsOn returns the DaemonSets selected by Watch whose pods may run on a new node of Types[i] with an offering of s.
+// daemonsOn returns PresencesWithin for the requirements of s, computed once.
 func (p *Pool) daemonsOn(s *OfferSet, i int) []Presence {
-	if len(p.watched) == 0 {
-		return nil
-	}
 	if s.daemons == nil {
 		s.daemons = make([][]Presence, len(p.Types))
 	}
@@ -161,9 +124,8 @@ func (p *Pool) daemonsOn(s *OfferSet, i int) []Presence {
 	return s.daemons[i]
 }
 
-// PresencesWithin returns the DaemonSets selected by Watch whose pods may run on a new node of Types[i] with labels that
-// meet reqs. A Presence is certain if it is certain for each of the offerings in Buyable that reqs allow. The result is
-// never nil.
+// PresencesWithin returns the DaemonSets whose pods may run on a new node of Types[i] with labels that meet reqs. A Presence
+// is certain if it is certain for each of the offerings in Buyable that reqs allow. The result is never nil.
 func (p *Pool) PresencesWithin(reqs require.Set, i int) []Presence {
 	t := p.Types[i]
 	var nodes []require.Set
@@ -172,5 +134,5 @@ func (p *Pool) PresencesWithin(reqs require.Set, i int) []Presence {
 			nodes = append(nodes, t.Allowed.And(reqs).And(o.Requirements))
 		}
 	}
-	return PresencesOn(p.watched, nodes, p.settings.Known)
+	return PresencesOn(p.daemons, nodes, p.settings.Known)
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,10 +35,7 @@ func appendPorts(out []Port, list []corev1.ContainerPort) []Port {
 		if p.HostPort == 0 {
 			continue
 		}
-		q := Port{Number: p.HostPort, Protocol: p.Protocol, IP: p.HostIP}
-		if q.Protocol == "" {
-			q.Protocol = corev1.ProtocolTCP
-		}
+		q := Port{Number: p.HostPort, Protocol: cmp.Or(p.Protocol, corev1.ProtocolTCP), IP: p.HostIP}
 		if q.IP == "0.0.0.0" || q.IP == "::" {
 			q.IP = ""
 		}

@@ -13,29 +13,20 @@ import (
 func (c *Catalog) LeaveSlack(share float64, demands []*Demand) {
 	for _, p := range c.Pools {
 		for _, t := range p.Types {
-			t.leaveSlack(share, demands, c.volumes.dimensions)
+			room := slices.Clone(t.Room)
+			for i, name := range c.volumes.dimensions.Names {
+				if name == corev1.ResourceCPU || name == corev1.ResourceMemory {
+					room[i] -= int64(float64(t.Allocatable[name]) * share)
+				}
+			}
+			for _, x := range demands {
+				if vector.Fits(x.Amount, t.Room) {
+					for i, v := range x.Amount {
+						room[i] = max(room[i], v)
+					}
+				}
+			}
+			t.Room = room
 		}
 	}
-}
-
-func (t *Type) leaveSlack(share float64, demands []*Demand, d *Dimensions) {
-	whole, room := t.Room, slices.Clone(t.Room)
-	for i, name := range d.Names {
-		if name == corev1.ResourceCPU || name == corev1.ResourceMemory {
-			room[i] -= int64(float64(t.Allocatable[name]) * share)
-		}
-	}
-	least := slices.Clone(room)
-	for _, x := range demands {
-		if _, _, missing := vector.Short(x.Amount, whole); missing {
-			continue
-		}
-		if _, _, missing := vector.Short(x.Amount, room); !missing {
-			continue
-		}
-		for i, v := range x.Amount {
-			least[i] = max(least[i], v)
-		}
-	}
-	t.Room = least
 }

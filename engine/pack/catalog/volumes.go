@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/engine/volume"
@@ -25,7 +26,7 @@ const ManyVolumes = 1 << 12
 type Volumes struct {
 	snapshot   *model.Snapshot
 	dimensions *Dimensions
-	at         map[string]int            // at[driver] is the dimension of the driver's volumes
+	At         map[string]int            // At[driver] is the dimension of the driver's volumes
 	learned    map[string]map[string]int // learned[type][driver] is the attach limit that existing nodes of the type report
 }
 
@@ -47,10 +48,10 @@ func NewVolumes(s *model.Snapshot, d *Dimensions, pods []*model.Pod) *Volumes {
 	}
 	v.learned = volume.SeenAttachLimits(s)
 	limited := v.limitedDrivers()
-	v.at = map[string]int{}
+	v.At = map[string]int{}
 	for _, driver := range slices.Sorted(maps.Keys(drivers)) {
 		if limited[driver] {
-			v.at[driver] = d.Len()
+			v.At[driver] = d.Len()
 			d.Names = append(d.Names, corev1.ResourceName(attachPrefix+driver))
 			d.Units = append(d.Units, 1)
 		}
@@ -95,20 +96,12 @@ func (v *Volumes) Of(pod *model.Pod) []VolumeKey {
 	return out
 }
 
-// Driver returns the CSI driver of volume dimension i, and false if i is a resource.
-func (v *Volumes) Driver(i int) (string, bool) {
-	if i < v.dimensions.Plain {
-		return "", false
-	}
-	return string(v.dimensions.Names[i][len(attachPrefix):]), true
-}
-
 // Demand returns the demand of the pod by dimension.
 func (v *Volumes) Demand(pod *model.Pod) []int64 {
 	amount := v.dimensions.Vector(pod.Requests)
 	if v.Limited() {
 		for _, key := range v.Of(pod) {
-			if dimension, limited := v.at[key.Driver]; limited {
+			if dimension, limited := v.At[key.Driver]; limited {
 				amount[dimension]++
 			}
 		}
@@ -116,24 +109,30 @@ func (v *Volumes) Demand(pod *model.Pod) []int64 {
 	return amount
 }
 
-// Attachable sets the volume dimensions of room for a new node of type t: how many volumes it can attach besides those
-// of the pods of daemons.
-func (v *Volumes) Attachable(t *model.InstanceType, daemons []*model.Daemon, room []int64) {
-	for driver, i := range v.at {
+// Room returns what the DaemonSet pods leave of a new node of type t, by dimension. It can be negative for resources. For
+// volumes it is how many more the node can attach, at least 0.
+func (v *Volumes) Room(t *model.InstanceType, daemons *Overhead) []int64 {
+	room := v.dimensions.Vector(t.Allocatable)
+	vector.Subtract(room, v.dimensions.Vector(daemons.Requests), 1)
+	if !v.Limited() {
+		return room
+	}
+	for driver, i := range v.At {
 		room[i] = ManyVolumes
 		if n, known := v.Limit(t, driver); known {
 			room[i] = int64(n)
 		}
 	}
 	seen := map[VolumeKey]bool{}
-	for _, d := range daemons {
+	for _, d := range daemons.WithVolumes {
 		for _, key := range v.Of(d.Pod) {
-			if dimension, limited := v.at[key.Driver]; limited && !seen[key] {
+			if dimension, limited := v.At[key.Driver]; limited && !seen[key] {
 				seen[key] = true
 				room[dimension] = max(room[dimension]-1, 0)
 			}
 		}
 	}
+	return room
 }
 
 // Limit returns how many volumes of the driver a node of the type can attach, and whether that is known. A limit that
@@ -145,16 +144,13 @@ func (v *Volumes) Limit(t *model.InstanceType, driver string) (n int, known bool
 	return n, known
 }
 
-// Drivers calls f for each CSI driver that has a dimension, in any order.
-func (v *Volumes) Drivers(f func(driver string, dimension int)) {
-	for driver, i := range v.at {
-		f(driver, i)
+// exceeded returns the verdict on pods whose demand exceeds every instance type in dimension i. by is the excess.
+func (v *Volumes) exceeded(i int, by int64) model.Verdict {
+	name := v.dimensions.Names[i]
+	if i < v.dimensions.Plain {
+		return model.Verdict{Rule: model.RuleResources, Resource: name, By: by}
 	}
-}
-
-// tooManyVolumes returns the verdict on pods with too many volumes of a driver for any instance type. by is the excess.
-func tooManyVolumes(driver string, by int64) model.Verdict {
 	return model.Verdict{Rule: model.RuleVolume,
-		Subject: fmt.Sprintf("needs %s of CSI driver %s than any instance type can attach", units.Counted(int(by), "more volume"), driver),
+		Subject: fmt.Sprintf("needs %s of CSI driver %s than any instance type can attach", units.Counted(int(by), "more volume"), name[len(attachPrefix):]),
 		Hint:    "use fewer volumes in the pod"}
 }

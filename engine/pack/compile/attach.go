@@ -18,7 +18,9 @@ func limitInFlight(c *compiler, n *Node) {
 		return
 	}
 	n.Attachable, n.Attached = map[string]int{}, map[string]bool{}
-	c.Volumes.Drivers(func(driver string, dimension int) { n.Attachable[driver] = int(n.Room[dimension]) })
+	for driver, dimension := range c.Volumes.At {
+		n.Attachable[driver] = int(n.Room[dimension])
+	}
 	ignoreAttachments(c, n)
 }
 
@@ -69,9 +71,9 @@ func attachLimits(c *compiler, n *model.Node) map[string]int {
 	if at < 0 {
 		return limits
 	}
-	c.Volumes.Drivers(func(driver string, _ int) {
+	for driver := range c.Volumes.At {
 		if _, reported := limits[driver]; reported {
-			return
+			continue
 		}
 		if most, known := c.Volumes.Limit(types[at], driver); known {
 			if limits == nil {
@@ -79,7 +81,7 @@ func attachLimits(c *compiler, n *model.Node) map[string]int {
 			}
 			limits[driver] = most
 		}
-	})
+	}
 	return limits
 }
 

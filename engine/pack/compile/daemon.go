@@ -141,18 +141,19 @@ func knownLabels(c *compiler, n *model.Node) func(string) bool {
 	return c.Settings.Known
 }
 
-// watchDaemons sets Daemon.OnNewNodes of the DaemonSets in Problem.Daemons, and selects them by Catalog.Watch. It considers
-// the types of which the limits allow one more node.
-func watchDaemons(c *compiler) {
+// markOnNewNodes sets Daemon.OnNewNodes of the DaemonSets in Problem.Daemons. It considers the types of which the limits allow
+// one more node.
+func markOnNewNodes(c *compiler) {
 	if len(c.Daemons) == 0 {
 		return
 	}
-	c.Catalog.Watch(c.Snapshot.Daemons(), func(i int) bool { return c.Daemons[i] != nil })
 	for _, p := range c.Catalog.Pools {
 		for i, t := range p.Types {
 			if n, _ := c.Catalog.Limits.Allow(t); n > 0 {
 				for _, x := range p.PresencesWithin(p.Requirements, i) {
-					c.Daemons[x.Index].OnNewNodes = true
+					if d := c.Daemons[x.Index]; d != nil {
+						d.OnNewNodes = true
+					}
 				}
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/pack/encode"
-	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
@@ -34,12 +33,12 @@ type Group struct {
 	Daemons []int
 }
 
-// A groupKey identifies a group: by the number of its term, kind, IDs of its filter (-1 for none), and encoded OtherKeys.
+// A groupKey identifies a group: by the number of its term, kind, filter, and encoded OtherKeys.
 type groupKey struct {
-	term               int
-	kind               topology.Kind
-	terms, tolerations int
-	with               string
+	term   int
+	kind   topology.Kind
+	filter catalog.NodeFilter
+	with   string
 }
 
 // A termIndex numbers terms (label selectors with a topology key) and finds the groups of each term.
@@ -69,18 +68,17 @@ func (t *termIndex) selecting(out []int, pod *model.Pod) []int {
 // groupOf returns the index of the group of a rule of s. It adds the group if it is new. t are the tolerations of the
 // stage.
 func (c *compiler) groupOf(r *topology.Rule, s *Spec, t *catalog.Tolerations) int {
-	key := groupKey{term: c.terms.book.Number(r.Term), kind: r.Kind, terms: -1, tolerations: -1}
 	g := Group{Kind: r.Kind, Key: c.keyOf(r.Term.Key)}
 	if r.Kind == topology.Spread && r.HonorAffinity {
-		key.terms, g.Filter.Terms = s.Required.ID, s.Required
+		g.Filter.Terms = s.Required
 	}
 	if r.Kind == topology.Spread && r.HonorTaints {
-		key.tolerations, g.Filter.Tolerations = t.ID, t
+		g.Filter.Tolerations = t
 	}
 	if r.Kind == topology.Spread && !r.Soft && len(s.Rules) > 1 {
 		g.OtherKeys = c.otherSpreadKeys(s, g.Key)
-		key.with = string(encode.Ints(nil, g.OtherKeys))
 	}
+	key := groupKey{term: c.terms.book.Number(r.Term), kind: r.Kind, filter: g.Filter, with: string(encode.Ints(nil, g.OtherKeys))}
 	if i, ok := c.groupAt[key]; ok {
 		return i
 	}
@@ -116,7 +114,7 @@ func (c *compiler) addGroup(key groupKey, g *Group) int {
 
 // repulsionGroup returns the index of the group of the pods that a term of required anti-affinity selects.
 func (c *compiler) repulsionGroup(term int) int {
-	i := c.addGroup(groupKey{term: term, kind: topology.Apart, terms: -1, tolerations: -1},
+	i := c.addGroup(groupKey{term: term, kind: topology.Apart},
 		&Group{Kind: topology.Apart, Key: c.keyOf(c.terms.book.Term(term).Key)})
 	c.Groups[i].Hard = true
 	return i
@@ -226,7 +224,7 @@ func (c *compiler) joinSpec(s *Spec, terms []int) {
 		}
 	}
 	for _, i := range spread {
-		if ruled && bothSatisfiable(s.Required, c.Groups[i].Filter.Terms) {
+		if f := c.Groups[i].Filter.Terms; ruled && (f == nil || c.Intern.BothMeet(s.Required, f) != nil) {
 			s.Members = append(s.Members, i)
 		}
 	}
@@ -245,19 +243,6 @@ func (c *compiler) joinSpec(s *Spec, terms []int) {
 			s.NodeMembers = append(s.NodeMembers, m)
 		}
 	}
-}
-
-// bothSatisfiable reports whether some node can meet both a and b. Every node meets nil.
-func bothSatisfiable(a, b *catalog.NodeTerms) bool {
-	if a == nil || b == nil || a == b {
-		return true
-	}
-	return slices.ContainsFunc(a.Terms, func(x require.Set) bool {
-		return slices.ContainsFunc(b.Terms, func(y require.Set) bool {
-			_, ok := x.Intersects(y)
-			return ok
-		})
-	})
 }
 
 // namespaceIndex returns a function that returns the names of the namespaces that a label selector selects.

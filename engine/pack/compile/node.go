@@ -136,8 +136,7 @@ func compileInFlight(c *compiler, n *Node) bool {
 		reqs := t.Requirements.And(n.MayHave)
 		labels = append(labels, reqs)
 		overhead := catalog.OverheadOf(daemons, reqs, c.Settings.Known)
-		room := c.Dimensions.Vector(t.Allocatable.Minus(overhead.Requests))
-		c.Volumes.Attachable(t, overhead.WithVolumes, room)
+		room := c.Volumes.Room(t, &overhead)
 		if i == 0 {
 			n.Room, n.Ports = room, overhead.Ports
 			continue

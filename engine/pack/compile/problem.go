@@ -63,8 +63,8 @@ type compiler struct {
 // Each step uses results of earlier ones. The first key is the hostname, because HostKey is 0. findRepulsions and
 // readDaemons precede classify, which distinguishes pods by the labels that terms read. joinGroups uses the groups
 // that classify makes. compileNodes uses the demands of all classes, and numbers the domains of nodes. findReach uses
-// the catalog, and numbers the domains of new nodes. count uses all domains and the results of watchDaemons.
-// finishStages uses the groups, the domains of new nodes and the results of watchDaemons.
+// the catalog, and numbers the domains of new nodes. count uses all domains and the results of markOnNewNodes.
+// finishStages uses the groups, the domains of new nodes and the results of markOnNewNodes.
 func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	d := catalog.NewDimensions(pods)
 	c := &compiler{
@@ -76,7 +76,7 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	}
 	c.namespaces = namespaceIndex(s)
 	c.keyOf(corev1.LabelHostname)
-	wait := Aside(func() { c.Catalog = catalog.Compile(s, d, c.Volumes, o.Settings) })
+	wait := Aside(func() { c.Catalog = catalog.Compile(s, c.Volumes, o.Settings) })
 	c.findRepulsions()
 	readDaemons(c)
 	classify(c)
@@ -87,7 +87,7 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 		c.Catalog.LeaveSlack(o.Slack, c.demands())
 	}
 	c.findReach()
-	watchDaemons(c)
+	markOnNewNodes(c)
 	count(c)
 	finishStages(c)
 	return c.Problem

@@ -85,10 +85,10 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	if !no.OK() {
 		return no
 	}
-	if required, no = withVolumes(c, s, required, volumes); !no.OK() {
+	plain, no := withVolumes(c, s, volumes)
+	if !no.OK() {
 		return no
 	}
-	plain := c.Intern.Terms(required)
 	tolerations := c.Intern.Tolerations(spec.Tolerations, false)
 
 	rules := slices.Clone(s.Rules)
@@ -100,7 +100,7 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 		stage := Stage{ID: len(s.Stages), Terms: plain, Tolerations: tolerations}
 		if len(preferred) > 0 {
 			var terms []require.Set
-			for _, t := range required {
+			for _, t := range plain.Terms {
 				terms = append(terms, t.And(preferred[0]))
 			}
 			stage.Terms = c.Intern.Terms(terms)
@@ -156,9 +156,10 @@ func preferredTerms(spec *corev1.PodSpec) []require.Set {
 	return out
 }
 
-// withVolumes returns required, narrowed to the nodes to which the volumes can be attached. The verdict is not OK if
+// withVolumes returns s.Required, narrowed to the nodes to which the volumes can be attached. The verdict is not OK if
 // there are none. It also sets s.Drivers.
-func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []volume.Volume) ([]require.Set, model.Verdict) {
+func withVolumes(c *compiler, s *Spec, volumes []volume.Volume) (*catalog.NodeTerms, model.Verdict) {
+	terms := s.Required
 	for _, v := range volumes {
 		if v.Driver != "" {
 			if s.Drivers == nil {
@@ -169,22 +170,16 @@ func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []volume.
 		if v.Topology == nil {
 			continue
 		}
-		var both []require.Set
-		for _, a := range required {
-			for _, b := range v.Topology {
-				b = b.Normalize(c.Settings.Labels.Aliases)
-				if _, ok := a.Intersects(b); ok && len(both) < catalog.MaxAlternatives {
-					both = append(both, a.And(b))
-				}
-			}
+		var reachable []require.Set
+		for _, t := range v.Topology {
+			reachable = append(reachable, t.Normalize(c.Settings.Labels.Aliases))
 		}
-		if len(both) == 0 {
+		if terms = c.Intern.BothMeet(terms, c.Intern.Terms(reachable)); terms == nil {
 			return nil, model.Verdict{Rule: model.RuleVolume,
 				Subject: "volume " + v.Key + " is not reachable from any node that the pod's other volumes, nodeSelector and affinity allow"}
 		}
-		required = both
 	}
-	return required, model.Verdict{}
+	return terms, model.Verdict{}
 }
 
 // addRules adds the rules to a stage of s, each with its group, and an anti-affinity rule for each host port.

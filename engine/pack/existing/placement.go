@@ -32,11 +32,11 @@ type Placement struct {
 	MayBeFirst func(*compile.Class, *compile.Rule) bool
 
 	problem *compile.Problem
-	nodes   []nodeState    // by index in Problem.Nodes
-	meets   map[int][]int8 // meets[t.ID][i] says whether node i meets NodeTerms t: 0 not known, 1 yes, -1 no
-	moves   bool           // whether MakeRoom may move nominated pods; set by KeepNominated
-	unkept  []int          // see Waiting
-	byName  map[string]int // index in Problem.Nodes by the name of the node or its NodeClaim; set by KeepNominated
+	nodes   []nodeState                   // by index in Problem.Nodes
+	meets   map[*catalog.NodeTerms][]int8 // meets[t][i] says whether node i meets t: 0 not known, 1 yes, -1 no
+	moves   bool                          // whether MakeRoom may move nominated pods; set by KeepNominated
+	unkept  []int                         // see Waiting
+	byName  map[string]int                // index in Problem.Nodes by the name of the node or its NodeClaim; set by KeepNominated
 }
 
 // A nodeState is the free capacity of a node, and the pods placed on it.
@@ -53,7 +53,7 @@ type nodeState struct {
 func New(p *compile.Problem, omitted map[*model.Pod]bool) *Placement {
 	a := &Placement{
 		Counts: p.Counts.Clone(), Waiting: make([][]*model.Pod, len(p.Classes)), Nominated: make([][]*model.Pod, len(p.Classes)),
-		problem: p, nodes: make([]nodeState, len(p.Nodes)), meets: map[int][]int8{}, unkept: make([]int, len(p.Classes)),
+		problem: p, nodes: make([]nodeState, len(p.Nodes)), meets: map[*catalog.NodeTerms][]int8{}, unkept: make([]int, len(p.Classes)),
 	}
 	for i, c := range p.Classes {
 		if !c.Refused.OK() {
@@ -205,10 +205,10 @@ func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*mode
 
 // meetsTerms reports whether the labels of node i meet one of the terms. It stores the result in a.meets.
 func (a *Placement) meetsTerms(t *catalog.NodeTerms, i int) bool {
-	known := a.meets[t.ID]
+	known := a.meets[t]
 	if known == nil {
 		known = make([]int8, len(a.nodes))
-		a.meets[t.ID] = known
+		a.meets[t] = known
 	}
 	if known[i] == 0 {
 		known[i] = -1
