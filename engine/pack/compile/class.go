@@ -23,7 +23,7 @@ type Class struct {
 	// tries them.
 	Refused model.Verdict
 
-	text string // the encoding by signer.sign; it breaks ties in sortClasses
+	text string // an encoding of the amounts and other requirements; it breaks ties in sortClasses
 }
 
 // A Spec is the requirements of pods except the amounts of resources. Classes without volumes share a Spec if they have the
@@ -73,16 +73,11 @@ func (s *Spec) placementRank() int {
 	return rank
 }
 
-// A signature is what kube-scheduler reads of a pod except its labels and namespace. Pods with equal signatures share one.
-type signature struct {
-	text   string // the encoding, see signer
-	rules  int    // index in the list of ruleSets of classify
-	demand *catalog.Demand
-}
-
-// A ruleSet is the requirements of pods whose signatures differ only in amounts of resources. rules are their constraints
-// on other pods, with Rule.Self for the labels of first, the first of the pods.
+// A ruleSet is the requirements of pods that may differ in amounts of resources, in labels and in namespaces. text is their
+// encoding by appendRequirements. rules are their constraints on other pods, with Rule.Self for the labels of first, the
+// first of the pods.
 type ruleSet struct {
+	text  string
 	rules []topology.Rule
 	first *model.Pod
 }
@@ -91,53 +86,41 @@ type ruleSet struct {
 // memory, then by Class.text and the key of the first pod. Large pods are placed before small ones, because small ones fit
 // into the gaps that large ones leave.
 func classify(c *compiler) {
-	pods := c.pods
-	signed := intern(len(pods), func() encoder {
-		s := newSigner(c)
-		return func(b []byte, i int) ([]byte, int) { return s.sign(b, pods[i]) }
+	required := intern(len(c.pods), func(b []byte, pod int) []byte { return c.appendRequirements(b, c.pods[pod]) })
+	setOf := required.numbers
+	sets := make([]ruleSet, len(required.texts))
+	for n, text := range required.texts {
+		pod := c.pods[required.firsts[n]]
+		sets[n] = ruleSet{text: text, rules: rulesOf(c, pod), first: pod}
+	}
+	keys := c.terms.book.Keys()
+	found := intern(len(c.pods), func(b []byte, pod int) []byte {
+		b = encode.Int(c.appendAmounts(b, c.pods[pod]), int64(setOf[pod]))
+		if c.terms.book.Len() > 0 {
+			b = appendSeen(b, c.pods[pod].Object, keys)
+		}
+		return b
 	})
-	signatures := make([]signature, len(signed.texts))
-	var sets []ruleSet
-	numbers := map[string]int{}
-	for id, text := range signed.texts {
-		pod, n := pods[signed.firsts[id]], numberOf(numbers, text[signed.marks[id]:])
-		if n == len(sets) {
-			sets = append(sets, ruleSet{rules: rulesOf(c, pod), first: pod})
-		}
-		signatures[id] = signature{text: text, rules: n, demand: c.Intern.Demand(c.Volumes.Demand(pod))}
-	}
-	seen := signed
-	if c.terms.book.Len() > 0 {
-		keys := c.terms.book.Keys()
-		seen = intern(len(pods), func() encoder {
-			return func(b []byte, i int) ([]byte, int) {
-				b = encode.Int(b, int64(signed.numbers[i]))
-				return appendSeen(b, pods[i].Object, keys), len(b)
-			}
-		})
-	}
-	tried := shareWork(c, sets, func(pod int) int { return signatures[signed.numbers[pod]].rules }, seen.firsts)
+	tried := shareWork(c, sets, setOf, found.firsts)
 	retainTerms(c, sets, tried)
-	specs, labels := map[[2]int]*Spec{}, map[string]int{"": 0}
-	c.Classes = make([]*Class, len(seen.texts))
-	for id, first := range seen.firsts {
-		pod, sig, mark := pods[first], &signatures[signed.numbers[first]], 0
-		if seen != signed {
-			mark = numberOf(labels, seen.texts[id][seen.marks[id]:])
-		}
-		class := &Class{Demand: sig.demand, text: sig.text, Refused: refuseOutright(pod)}
+	specs := map[string]*Spec{}
+	c.Classes = make([]*Class, len(found.texts))
+	for id, first := range found.firsts {
+		pod, set := c.pods[first], &sets[setOf[first]]
+		amounts := string(c.appendAmounts(nil, pod))
+		class := &Class{Demand: c.Intern.Demand(c.Volumes.Demand(pod)), text: amounts + set.text, Refused: refuseOutright(pod)}
 		c.Classes[id] = class
-		if tried != nil && !tried[sig.rules] {
+		if tried != nil && !tried[setOf[first]] {
 			class.Refused, class.Spec = notTried, &Spec{Pod: pod, Priority: pod.Priority(), Free: true}
 			continue
 		}
-		class.Spec = specOf(c, specs, pod, [2]int{sig.rules, mark}, &sets[sig.rules])
+		class.Spec = specOf(c, specs, found.texts[id][len(amounts):], pod, set)
 		if class.Refused.OK() {
 			class.Refused = class.impossible
 		}
 	}
-	for i, id := range seen.numbers {
-		c.Classes[id].Pods = append(c.Classes[id].Pods, pods[i])
+	for i, id := range found.numbers {
+		c.Classes[id].Pods = append(c.Classes[id].Pods, c.pods[i])
 	}
 	sortClasses(c)
 }
@@ -170,15 +153,6 @@ func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
 		}
 	}
 	c.terms.book.Retain(func(n int) bool { return keep[n] })
-}
-
-func numberOf(numbers map[string]int, text string) int {
-	id, ok := numbers[text]
-	if !ok {
-		id = len(numbers)
-		numbers[text] = id
-	}
-	return id
 }
 
 // sortClasses puts the classes in placement order, see classify.
@@ -222,10 +196,11 @@ func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 	return rules
 }
 
-// specOf returns the spec of a class with this pod, and adds it to known if it is new. key is the numbers of the pod's
-// ruleSet and of the labels that terms read. Pods of a ruleSet share its rules, except Rule.Self: whether a term selects
-// the pod itself depends on its labels. Each class with volumes gets its own spec, because refusals name the volumes.
-func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set *ruleSet) *Spec {
+// specOf returns the spec of a class with this pod, and adds it to known if it is new. key encodes the pod's ruleSet,
+// and its namespace and labels as far as terms read them. Pods of a ruleSet share its rules, except Rule.Self: whether a
+// term selects the pod itself depends on its labels. Each class with volumes gets its own spec, because refusals name the
+// volumes.
+func specOf(c *compiler, known map[string]*Spec, key string, pod *model.Pod, set *ruleSet) *Spec {
 	if s := known[key]; s != nil && len(pod.Object.Spec.Volumes) == 0 {
 		return s
 	}

@@ -30,13 +30,13 @@ type setCost struct {
 	cost int
 }
 
-// shareWork returns for each ruleSet whether the plan tries its pods. Nil means all. setOf returns the index of the
+// shareWork returns for each ruleSet whether the plan tries its pods. Nil means all. setOf[i] is the index of the
 // ruleSet of pod i of c.pods. samples are the indices of one pod of each class.
 //
 // Each namespace has the same share of maxWork. What a namespace does not use is left to those with more work. Within a
 // namespace, cheap ruleSets are tried first. The order of ruleSets of equal cost changes every rotationSeconds, so that
 // later plans try other ones.
-func shareWork(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []int) []bool {
+func shareWork(c *compiler, sets []ruleSet, setOf, samples []int) []bool {
 	if len(sets) <= alwaysTried {
 		return nil
 	}
@@ -69,11 +69,11 @@ func shareWork(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []i
 
 // workByNamespace returns, by namespace, the ruleSets whose work is charged to it. A ruleSet that pods of several
 // namespaces have is charged to the namespace with the fewest ruleSets.
-func workByNamespace(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []int) map[string][]setCost {
+func workByNamespace(c *compiler, sets []ruleSet, setOf, samples []int) map[string][]setCost {
 	users := make([]map[string]bool, len(sets))
 	count := map[string]int{}
 	for i, pod := range c.pods {
-		n := setOf(i)
+		n := setOf[i]
 		if users[n] == nil {
 			users[n] = map[string]bool{}
 		}

@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,40 +11,32 @@ import (
 	"github.com/karpenter-go/karpenter/engine/volume"
 )
 
-// A signer encodes the fields of a pod that kube-scheduler reads, except labels. Pods with equal encodings, labels and
-// namespaces are equal to kube-scheduler.
-type signer struct {
-	c       *compiler
-	amounts map[uintptr]string // amounts[p] is the encoding of the requests in the map at address p; equal pods share the map
+// appendAmounts appends the amounts that the pod requests, by dimension, without those of volumes.
+func (c *compiler) appendAmounts(b []byte, pod *model.Pod) []byte {
+	for _, name := range c.Dimensions.Names[:c.Dimensions.Plain] {
+		b = encode.Int(b, pod.Requests[name])
+	}
+	return b
 }
 
-func newSigner(c *compiler) *signer { return &signer{c: c, amounts: map[uintptr]string{}} }
-
-// sign appends the encoding of a pod to b. The requested amounts come first; they end at position amounts.
-func (s *signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
+// appendRequirements appends the fields of a pod that kube-scheduler reads, except labels and amounts of resources. Pods
+// with equal encodings, amounts, labels and namespaces are equal to kube-scheduler.
+func (c *compiler) appendRequirements(b []byte, pod *model.Pod) []byte {
 	spec := &pod.Object.Spec
-	id := reflect.ValueOf(pod.Requests).Pointer()
-	text, ok := s.amounts[id]
-	if !ok {
-		text = string(encode.Vector(nil, s.c.Dimensions.Vector(pod.Requests)[:s.c.Dimensions.Plain]))
-		s.amounts[id] = text
-	}
-	b = append(b, text...)
-	amounts = len(b)
 	b = appendNodeRequirements(b, spec)
 	b = encode.Int(b, int64(pod.Priority()))
 	b = encode.Int(b, int64(len(spec.ResourceClaims)))
 	b = catalog.EncodePorts(b, catalog.PortsOf(spec))
-	if defaults := s.c.Settings.defaultsOf(pod); hasPodRules(spec) || len(defaults) > 0 {
+	if defaults := c.Settings.defaultsOf(pod); hasPodRules(spec) || len(defaults) > 0 {
 		b = encode.String(b, pod.Object.Namespace)
 		b = encode.PodRules(b, spec)
 		b = encode.Messages(b, defaults)
 		b = appendOwnLabels(b, pod.Object)
 	}
 	if len(spec.Volumes) > 0 {
-		b = s.signVolumes(b, pod)
+		b = c.appendVolumes(b, pod)
 	}
-	return b, amounts
+	return b
 }
 
 // appendNodeRequirements appends what the pod requires of nodes: node selector, node affinity and tolerations.
@@ -64,10 +55,10 @@ func nodeRequirements(pod *model.Pod) string {
 	return string(appendNodeRequirements(nil, &pod.Object.Spec))
 }
 
-// signVolumes appends the CSI drivers and topologies of the pod's volumes, and what they use of attach limits. If no node
+// appendVolumes appends the CSI drivers and topologies of the pod's volumes, and what they use of attach limits. If no node
 // can satisfy a claim at present, it appends the reason, without drivers and topologies.
-func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
-	volumes, no := volume.Of(s.c.Snapshot, pod)
+func (c *compiler) appendVolumes(b []byte, pod *model.Pod) []byte {
+	volumes, no := volume.Of(c.Snapshot, pod)
 	b = encode.String(b, no.Subject)
 	for _, v := range volumes {
 		b = encode.String(b, v.Driver)
@@ -76,8 +67,8 @@ func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
 		}
 		b = append(b, 0)
 	}
-	if s.c.Volumes.Limited() {
-		b = encode.Vector(b, s.c.Volumes.Demand(pod)[s.c.Dimensions.Plain:])
+	if c.Volumes.Limited() {
+		b = encode.Vector(b, c.Volumes.Demand(pod)[c.Dimensions.Plain:])
 	}
 	return b
 }
