@@ -93,16 +93,16 @@ func classify(c *compiler) {
 		pod := c.pods[required.firsts[n]]
 		sets[n] = ruleSet{text: text, rules: rulesOf(c, pod), first: pod}
 	}
-	keys := c.terms.book.Keys()
+	read := termsRead(c, sets)
+	keys := read.Keys()
 	found := intern(len(c.pods), func(b []byte, pod int) []byte {
 		b = encode.Int(c.appendAmounts(b, c.pods[pod]), int64(setOf[pod]))
-		if c.terms.book.Len() > 0 {
+		if read.Len() > 0 {
 			b = appendSeen(b, c.pods[pod].Object, keys)
 		}
 		return b
 	})
-	tried := shareWork(c, sets, setOf, found.firsts)
-	retainTerms(c, sets, tried)
+	tried := shareWork(c, sets, setOf, read, found.firsts)
 	specs := map[string]*Spec{}
 	c.Classes = make([]*Class, len(found.texts))
 	for id, first := range found.firsts {
@@ -125,34 +125,18 @@ func classify(c *compiler) {
 	sortClasses(c)
 }
 
-// retainTerms keeps in c.terms.book the terms that required anti-affinity of running pods (repulsions), DaemonSets or tried
-// ruleSets use, and removes all other terms. tried is the result of shareWork. If it is nil, all ruleSets are tried, and
-// retainTerms removes nothing.
-func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
-	if tried == nil {
-		return
+// termsRead returns the terms of the rules of sets and of required anti-affinity of running and DaemonSet pods.
+func termsRead(c *compiler, sets []ruleSet) *topology.Book {
+	read := topology.NewBook()
+	for n := range c.book.Len() {
+		read.Number(c.book.Term(n))
 	}
-	keep := map[int]bool{}
-	for _, r := range c.repulsions {
-		for _, t := range r.terms {
-			keep[t] = true
+	for _, set := range sets {
+		for _, r := range set.rules {
+			read.Number(r.Term)
 		}
 	}
-	for _, d := range c.Daemons {
-		if d != nil {
-			for _, t := range d.terms {
-				keep[t] = true
-			}
-		}
-	}
-	for n := range sets {
-		if tried[n] {
-			for _, r := range sets[n].rules {
-				keep[c.terms.book.Number(r.Term)] = true
-			}
-		}
-	}
-	c.terms.book.Retain(func(n int) bool { return keep[n] })
+	return read
 }
 
 // sortClasses puts the classes in placement order, see classify.
@@ -179,8 +163,7 @@ func sortClasses(c *compiler) {
 }
 
 // rulesOf returns the pod's affinity, anti-affinity and spread constraints, including default ones. If
-// Settings.IgnorePreferences is set, it omits preferences. It adds the terms of the result to c.terms.book, which numbers
-// the terms of the plan.
+// Settings.IgnorePreferences is set, it omits preferences.
 func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 	defaults := c.Settings.defaultsOf(pod)
 	if !hasPodRules(&pod.Object.Spec) && len(defaults) == 0 {
@@ -190,13 +173,10 @@ func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 	if c.Settings.IgnorePreferences {
 		rules = slices.DeleteFunc(rules, func(r topology.Rule) bool { return r.Soft })
 	}
-	for _, r := range rules {
-		c.terms.book.Number(r.Term)
-	}
 	return rules
 }
 
-// specOf returns the spec of a class with this pod, and adds it to known if it is new. key encodes the pod's ruleSet,
+// specOf returns the spec of a class with this pod, and adds it to known and c.specs if it is new. key encodes the pod's ruleSet,
 // and its namespace and labels as far as terms read them. Pods of a ruleSet share its rules, except Rule.Self: whether a
 // term selects the pod itself depends on its labels. Each class with volumes gets its own spec, because refusals name the
 // volumes.
@@ -213,6 +193,7 @@ func specOf(c *compiler, known map[string]*Spec, key string, pod *model.Pod, set
 	}
 	s.impossible = compileStages(c, s, pod)
 	known[key] = s
+	c.specs = append(c.specs, s)
 	return s
 }
 
@@ -222,17 +203,4 @@ func refuseOutright(pod *model.Pod) model.Verdict {
 		return model.Verdict{Rule: model.RuleUnsupported, Subject: "spec.resourceClaims (dynamic resource allocation)"}
 	}
 	return model.Verdict{}
-}
-
-// specs returns the specs of the classes without duplicates, in the order of the classes.
-func specs(c *compiler) []*Spec {
-	var out []*Spec
-	seen := map[*Spec]bool{}
-	for _, class := range c.Classes {
-		if !seen[class.Spec] {
-			seen[class.Spec] = true
-			out = append(out, class.Spec)
-		}
-	}
-	return out
 }

@@ -52,7 +52,7 @@ func count(c *compiler) {
 		}
 		c.Counts.groups[i] = GroupCount{Present: make([]int32, n), Certain: make([]int32, n), Limit: limit, Eligible: make([]bool, n)}
 	}
-	var terms []int
+	var groups []int
 	for _, n := range c.All {
 		if !n.Deleting {
 			for i := range c.Groups {
@@ -60,25 +60,23 @@ func count(c *compiler) {
 			}
 		}
 		for _, pod := range n.Pods {
-			if c.terms.displaced[pod.Key] {
+			if c.displaced[pod.Key] {
 				continue
 			}
-			terms = c.terms.selecting(terms, pod)
-			for _, term := range terms {
-				for _, g := range c.terms.groups[term] {
-					countRunning(c, g, n, pod.Terminating())
-				}
+			groups = c.groupsOf(groups, pod)
+			for _, g := range groups {
+				countRunning(c, g, n, pod.Terminating())
 			}
-			if len(c.ports) > 0 {
+			if len(c.groupsByTerm[portTerm]) > 0 {
 				countPorts(c, n, catalog.PortsOf(&pod.Object.Spec))
 			}
 		}
 		countPorts(c, n, n.Ports)
+		c.Counts.repel(n, c.repelled[n.Name])
 	}
 	if len(c.Daemons) > 0 {
 		countDaemons(c)
 	}
-	countRepulsions(c)
 }
 
 // countRunning counts a pod that runs on n in the group. As in kube-scheduler, spread does not count terminating pods.
@@ -123,7 +121,7 @@ func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 		return
 	}
 	for _, q := range ports {
-		for _, g := range c.ports {
+		for _, g := range c.groupsByTerm[portTerm] {
 			if q.Conflicts(c.Groups[g].Port) {
 				c.Counts.groups[g].Present[n.Index]++
 			}
@@ -131,27 +129,12 @@ func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 	}
 }
 
-// countRepulsions sets Limit to 0 in domains from which required anti-affinity of running pods excludes the group.
-func countRepulsions(c *compiler) {
-	at := map[string]*Node{}
-	for _, n := range c.All {
-		at[n.Name] = n
-	}
-	for _, r := range c.repulsions {
-		n := at[r.node]
-		if n == nil {
-			continue
-		}
-		for _, term := range r.terms {
-			for _, i := range c.terms.groups[term] {
-				g := c.Groups[i]
-				if g.Kind != topology.Apart {
-					continue
-				}
-				for _, d := range c.DomainsOf(n, g.Key) {
-					c.Counts.groups[i].Limit[d] = 0
-				}
-			}
+// repel sets Limit of the groups to 0 in each domain that n has or may get, because required anti-affinity of a pod on n
+// excludes their pods.
+func (c *Counts) repel(n *Node, groups []int) {
+	for _, g := range groups {
+		for _, d := range c.problem.DomainsOf(n, c.problem.Groups[g].Key) {
+			c.groups[g].Limit[d] = 0
 		}
 	}
 }

@@ -38,50 +38,34 @@ type Daemon struct {
 	// Members are the groups that count its pods. Repels are the groups of the pods that its required anti-affinity
 	// selects.
 	Members, Repels []int
-
-	terms []int // numbers of the terms of its required anti-affinity
 }
 
-// readDaemons sets Problem.Daemons: nil for a DaemonSet that is being deleted. It adds the terms of the DaemonSets' required
-// anti-affinity to c.terms.book.
+// readDaemons sets Problem.Daemons, and Selects and Repels of each: nil for a DaemonSet that is being deleted.
 func readDaemons(c *compiler) {
 	for _, m := range c.Snapshot.Daemons() {
 		if m.Object.DeletionTimestamp != nil {
 			c.Daemons = append(c.Daemons, nil)
 			continue
 		}
-		d := &Daemon{Daemon: m}
+		d := &Daemon{Daemon: m, Repels: c.repelledBy(m.Pod)}
 		d.Selects, _ = catalog.DaemonTerms(&m.Pod.Object.Spec)
 		for i, t := range d.Selects {
 			d.Selects[i] = t.Normalize(c.Settings.Labels.Aliases)
-		}
-		for _, t := range topology.Bans(m.Pod.Object, c.namespaces) {
-			d.terms = append(d.terms, c.terms.book.Number(t))
 		}
 		c.Daemons = append(c.Daemons, d)
 	}
 }
 
-// daemonsRepel reports whether some DaemonSet has required anti-affinity.
-func daemonsRepel(c *compiler) bool {
-	return slices.ContainsFunc(c.Daemons, func(d *Daemon) bool { return d != nil && len(d.terms) > 0 })
-}
-
 // joinDaemons sets Daemon.Members (the groups that count the pods of the DaemonSet), Daemon.Certain and Group.Daemons. It
 // sets the entries of DaemonSets that affect no class to nil, and c.Daemons to nil if none is left.
 func joinDaemons(c *compiler) {
-	var terms []int
 	relevant := false
 	for i, d := range c.Daemons {
 		if d == nil {
 			continue
 		}
-		terms = c.terms.selecting(terms, d.Pod)
-		for _, t := range terms {
-			d.Members = append(d.Members, c.terms.groups[t]...)
-		}
-		slices.Sort(d.Members)
-		d.Certain = isCertain(c, d, terms)
+		d.Members = c.groupsOf(nil, d.Pod)
+		d.Certain = isCertain(c, d)
 		if len(d.Members) == 0 && !slices.ContainsFunc(c.Classes, func(class *Class) bool { return overlap(d.Repels, class.Members) }) {
 			c.Daemons[i] = nil
 			continue
@@ -100,10 +84,10 @@ func overlap(a, b []int) bool {
 	return slices.ContainsFunc(a, func(x int) bool { return slices.Contains(b, x) })
 }
 
-// isCertain returns Daemon.Certain. terms are the terms that select the pods of d.
-func isCertain(c *compiler, d *Daemon, terms []int) bool {
+// isCertain returns Daemon.Certain. It uses Members and Repels.
+func isCertain(c *compiler, d *Daemon) bool {
 	spec := &d.Pod.Object.Spec
-	if len(d.terms) > 0 || spec.Affinity != nil && spec.Affinity.PodAffinity != nil &&
+	if len(d.Repels) > 0 || spec.Affinity != nil && spec.Affinity.PodAffinity != nil &&
 		len(spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
 		return false
 	}
@@ -115,12 +99,14 @@ func isCertain(c *compiler, d *Daemon, terms []int) bool {
 	if slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) {
 		return false
 	}
-	if slices.ContainsFunc(c.repulsions, func(r repulsion) bool { return overlap(r.terms, terms) }) {
-		return false
+	for _, groups := range c.repelled {
+		if overlap(groups, d.Members) {
+			return false
+		}
 	}
 	ports := catalog.PortsOf(spec)
 	return !slices.ContainsFunc(c.Daemons, func(o *Daemon) bool {
-		return o != nil && o != d && (overlap(o.terms, terms) || catalog.PortsConflict(ports, catalog.PortsOf(&o.Pod.Object.Spec)))
+		return o != nil && o != d && (overlap(o.Repels, d.Members) || catalog.PortsConflict(ports, catalog.PortsOf(&o.Pod.Object.Spec)))
 	})
 }
 
@@ -182,11 +168,7 @@ func countExpected(c *compiler, n *Node) {
 		for _, m := range d.Members {
 			countExpectedIn(c, n, m, certain)
 		}
-		for _, m := range d.Repels {
-			for _, domain := range c.DomainsOf(n, c.Groups[m].Key) {
-				c.Counts.groups[m].Limit[domain] = 0
-			}
-		}
+		c.Counts.repel(n, d.Repels)
 	}
 }
 

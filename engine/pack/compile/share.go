@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
 // The work of a plan grows with the number of different requirements of pods, and with the number of pods that topology
@@ -31,16 +32,16 @@ type setCost struct {
 }
 
 // shareWork returns for each ruleSet whether the plan tries its pods. Nil means all. setOf[i] is the index of the
-// ruleSet of pod i of c.pods. samples are the indices of one pod of each class.
+// ruleSet of pod i of c.pods. read are the terms of all ruleSets. samples are the indices of one pod of each class.
 //
 // Each namespace has the same share of maxWork. What a namespace does not use is left to those with more work. Within a
 // namespace, cheap ruleSets are tried first. The order of ruleSets of equal cost changes every rotationSeconds, so that
 // later plans try other ones.
-func shareWork(c *compiler, sets []ruleSet, setOf, samples []int) []bool {
+func shareWork(c *compiler, sets []ruleSet, setOf []int, read *topology.Book, samples []int) []bool {
 	if len(sets) <= alwaysTried {
 		return nil
 	}
-	demands := workByNamespace(c, sets, setOf, samples)
+	demands := workByNamespace(c, sets, setOf, read, samples)
 	names := make([]string, 0, len(demands))
 	total := map[string]int{}
 	for name, list := range demands {
@@ -69,7 +70,7 @@ func shareWork(c *compiler, sets []ruleSet, setOf, samples []int) []bool {
 
 // workByNamespace returns, by namespace, the ruleSets whose work is charged to it. A ruleSet that pods of several
 // namespaces have is charged to the namespace with the fewest ruleSets.
-func workByNamespace(c *compiler, sets []ruleSet, setOf, samples []int) map[string][]setCost {
+func workByNamespace(c *compiler, sets []ruleSet, setOf []int, read *topology.Book, samples []int) map[string][]setCost {
 	users := make([]map[string]bool, len(sets))
 	count := map[string]int{}
 	for i, pod := range c.pods {
@@ -86,7 +87,7 @@ func workByNamespace(c *compiler, sets []ruleSet, setOf, samples []int) map[stri
 	for i, pod := range samples {
 		labels[i] = c.pods[pod].Object.Labels
 	}
-	breadths := c.terms.book.Breadths(labels)
+	breadths := read.Breadths(labels)
 	terms := map[string]bool{}
 	out := map[string][]setCost{}
 	for n := range sets {
@@ -98,7 +99,7 @@ func workByNamespace(c *compiler, sets []ruleSet, setOf, samples []int) map[stri
 		}
 		cost := setWork
 		for _, r := range sets[n].rules {
-			cost += breadths[c.terms.book.Number(r.Term)]
+			cost += breadths[read.Number(r.Term)]
 		}
 		if key := nodeRequirements(sets[n].first); !terms[key] {
 			terms[key] = true

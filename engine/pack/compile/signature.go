@@ -89,22 +89,15 @@ func (s *Settings) defaultsOf(pod *model.Pod) []corev1.TopologySpreadConstraint 
 
 // appendOwnLabels appends the values of the pod's labels that its matchLabelKeys and mismatchLabelKeys name.
 func appendOwnLabels(b []byte, o *corev1.Pod) []byte {
-	own := func(keys []string) {
-		for _, k := range keys {
-			b = encode.String(b, o.Labels[k])
-		}
-	}
 	for i := range o.Spec.TopologySpreadConstraints {
-		own(o.Spec.TopologySpreadConstraints[i].MatchLabelKeys)
+		b = appendValues(b, o, o.Spec.TopologySpreadConstraints[i].MatchLabelKeys)
 	}
 	terms := func(hard []corev1.PodAffinityTerm, soft []corev1.WeightedPodAffinityTerm) {
 		for i := range hard {
-			own(hard[i].MatchLabelKeys)
-			own(hard[i].MismatchLabelKeys)
+			b = appendValues(b, o, hard[i].MatchLabelKeys, hard[i].MismatchLabelKeys)
 		}
 		for i := range soft {
-			own(soft[i].PodAffinityTerm.MatchLabelKeys)
-			own(soft[i].PodAffinityTerm.MismatchLabelKeys)
+			b = appendValues(b, o, soft[i].PodAffinityTerm.MatchLabelKeys, soft[i].PodAffinityTerm.MismatchLabelKeys)
 		}
 	}
 	if a := o.Spec.Affinity; a != nil && a.PodAffinity != nil {
@@ -112,6 +105,16 @@ func appendOwnLabels(b []byte, o *corev1.Pod) []byte {
 	}
 	if a := o.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
 		terms(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return b
+}
+
+// appendValues appends the values of the pod's labels with the keys.
+func appendValues(b []byte, o *corev1.Pod, keys ...[]string) []byte {
+	for _, list := range keys {
+		for _, k := range list {
+			b = encode.String(b, o.Labels[k])
+		}
 	}
 	return b
 }

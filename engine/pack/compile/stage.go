@@ -194,9 +194,7 @@ func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 			Kind: rules[i].Kind, Self: rules[i].Self, Soft: rules[i].Soft, Group: c.groupOf(&rules[i], s, stage.Tolerations),
 			MaxSkew: rules[i].MaxSkew, MinDomains: rules[i].MinDomains,
 		}
-		g := c.Groups[r.Group]
-		g.Hard = g.Hard || !r.Soft
-		if g.Key == HostKey {
+		if c.Groups[r.Group].Key == HostKey {
 			stage.PerNode = append(stage.PerNode, r)
 		} else {
 			stage.OverDomains = append(stage.OverDomains, r)
@@ -221,7 +219,7 @@ func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 // finishStages sets the fields of each stage that depend on all groups and DaemonSets: Keys, Daemons and DaemonAffinity. It
 // also removes rules by dropDaemonRules and refuses classes by refuseDaemonRules.
 func finishStages(c *compiler) {
-	for _, s := range specs(c) {
+	for _, s := range c.specs {
 		for i := range s.Stages {
 			stage := &s.Stages[i]
 			dropDaemonRules(c, stage)
