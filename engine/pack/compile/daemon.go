@@ -145,28 +145,13 @@ func watchDaemons(c *compiler) {
 	}
 }
 
-// countDaemons counts the DaemonSet pods that existing nodes are expected to get. If an affinity group counts DaemonSet
-// pods of new nodes, it adds one to Total: such a pod may exist, so pods cannot satisfy the affinity by themselves.
-func countDaemons(c *compiler) {
-	for _, n := range c.All {
-		if !n.Deleting {
-			countExpected(c, n)
-		}
-	}
-	for m, g := range c.Groups {
-		if g.Kind == topology.Near && len(c.DaemonsOf(g)) > 0 {
-			c.Counts.groups[m].Total++
-		}
-	}
-}
-
 // countExpected counts the DaemonSet pods that node n is expected to get, and applies their anti-affinity.
 func countExpected(c *compiler, n *Node) {
 	for _, x := range n.Expected {
 		d := c.Daemons[x.Index]
-		certain := d.Certain && x.Certain && !portTaken(c, d, n)
+		certain := d.Certain && x.Certain && n.Index >= 0 && !portTaken(c, d, n)
 		for _, m := range d.Members {
-			countExpectedIn(c, n, m, certain)
+			c.Counts.AddOn(m, n, 1, certain)
 		}
 		c.Counts.repel(n, d.Repels)
 	}
@@ -178,28 +163,6 @@ func portTaken(c *compiler, d *Daemon, n *Node) bool {
 	return len(ports) > 0 && slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool {
 		return catalog.PortsConflict(ports, catalog.PortsOf(&pod.Object.Spec))
 	})
-}
-
-// countExpectedIn counts an expected DaemonSet pod on node n in group m. certain says that the pod is certain to run there.
-// All groups count it in Total. Groups of anti-affinity and spread also count it in Present of each domain that n has or
-// may get, unless spread is known not to count pods on n. If certain is true, n takes new pods and has a known domain,
-// affinity counts it in Present, too. Then all groups that count pods on n count it in Certain.
-func countExpectedIn(c *compiler, n *Node, m int, certain bool) {
-	g, counts := c.Groups[m], &c.Counts.groups[m]
-	counts.Total++
-	if g.Kind == topology.Spread && (!n.InFlight && !c.IsEligible(g, n) || !tolerates(g, n)) {
-		return
-	}
-	settled := n.Domain(g.Key) >= 0
-	certain = certain && settled && n.Index >= 0
-	for _, domain := range c.DomainsOf(n, g.Key) {
-		if g.Kind != topology.Near || certain {
-			counts.Present[domain]++
-		}
-		if certain && c.IsEligible(g, n) {
-			counts.Certain[domain]++
-		}
-	}
 }
 
 // refusedFor returns the name of a DaemonSet whose pods on new nodes a spread or anti-affinity rule over a label that nodes

@@ -228,13 +228,10 @@ func (a *Placement) meetsTerms(t *catalog.NodeTerms, i int) bool {
 // that nodes share.
 func (a *Placement) isDomainKnown(group, i int) bool {
 	p, g, n := a.problem, a.problem.Groups[group], a.problem.Nodes[i]
-	switch {
-	case g.Kind != topology.Spread || !g.Hard || g.Key == compile.HostKey:
+	if g.Kind != topology.Spread || !g.Hard || g.Key == compile.HostKey || !p.MayCount(g, n) {
 		return true
-	case p.IsEligible(g, n):
-		return n.Domain(g.Key) != compile.Unsettled
 	}
-	return g.Lacks(n.Domain) || g.Filter.Terms == nil || a.meetsTerms(g.Filter.Terms, i) || !p.MayMeet(g.Filter.Terms, n.MayHave)
+	return p.IsEligible(g, n) && n.Domain(g.Key) != compile.Unsettled
 }
 
 // attachable returns for how many of the pods, counted from the first, node i can attach the volumes. Pods that share a
@@ -278,26 +275,11 @@ func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model
 		}
 	}
 	for _, m := range c.Members {
-		a.count(m, node, len(pods))
+		a.Counts.AddOn(m, node, len(pods), true)
 	}
 	for r := range s.Rules {
 		for _, d := range a.problem.DomainsOf(node, a.problem.Groups[r.Group].Key) {
 			a.Counts.Reserve(r, d)
-		}
-	}
-}
-
-// count adds n pods on the node to the counts of the group, if the group counts pods on the node. If the node's domain is
-// Unsettled and the group is one of spread, it counts them as possible in each domain that the node may get.
-func (a *Placement) count(group int, node *compile.Node, n int) {
-	g := a.problem.Groups[group]
-	d := node.Domain(g.Key)
-	if a.problem.IsEligible(g, node) {
-		a.Counts.Add(group, d, n, true)
-		if d == compile.Unsettled && g.Kind == topology.Spread {
-			for _, d := range a.problem.DomainsOf(node, g.Key) {
-				a.Counts.Of(group).Present[d] += int32(n)
-			}
 		}
 	}
 }
