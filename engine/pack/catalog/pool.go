@@ -134,16 +134,11 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations reser
 	}
 }
 
-// Watch selects the DaemonSets that daemonsOn and PresencesWithin may return: those for whose index in daemons relevant is
-// true. Each pool ignores those whose pods do not tolerate its taints. daemons is Snapshot.Daemons. Watch must be called
-// before daemonsOn, PresencesWithin and Fit.
-func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) {
+// Watch selects the DaemonSets that daemonsOn and PresencesWithin may return. Each pool ignores those whose pods do not
+// tolerate its taints. daemons is Snapshot.Daemons. Watch must be called before daemonsOn, PresencesWithin and Fit.
+func (c *Catalog) Watch(daemons []*model.Daemon) {
 	for _, p := range c.Pools {
-		for _, d := range DaemonsTolerating(daemons, p.Taints, p.settings.Labels, false) {
-			if relevant(d.Index) {
-				p.watched = append(p.watched, d)
-			}
-		}
+		p.watched = DaemonsTolerating(daemons, p.Taints, p.settings.Labels, false)
 	}
 }
 

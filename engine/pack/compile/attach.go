@@ -47,7 +47,7 @@ func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 		}
 	}
 	for _, d := range daemons {
-		if slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return catalog.Owns(d, pod) }) {
+		if runs(n.Node, d) {
 			continue
 		}
 		for _, v := range c.Volumes.Of(d.Pod) {

@@ -81,7 +81,7 @@ func count(c *compiler) {
 		countExpected(c, n)
 	}
 	for i, g := range c.Groups {
-		if g.Kind == topology.Near && len(c.DaemonsOf(g)) > 0 {
+		if g.Kind == topology.Near && len(c.OnNewNodes(g.Daemons)) > 0 {
 			c.Counts.groups[i].Total++ // a new node may run such a pod, so pods cannot satisfy the affinity by themselves
 		}
 	}

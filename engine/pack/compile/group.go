@@ -29,8 +29,11 @@ type Group struct {
 	Classes []*Class
 	// Port is the host port of a group that counts the pods with conflicting host ports. Other groups have the zero Port.
 	Port catalog.Port
-	// Daemons are the indices in Problem.Daemons of the DaemonSets whose pods the group counts.
-	Daemons []int
+	// Daemons are the indices in Problem.Daemons of the DaemonSets whose pods the group counts. RepelledBy are those whose
+	// required anti-affinity selects the pods that it counts.
+	Daemons, RepelledBy []int
+
+	repelled bool // required anti-affinity of a running pod or of a DaemonSet selects the pods that it counts
 }
 
 // A groupKey identifies a group: by the number of its term (portTerm for host ports), its fields, and encoded OtherKeys.
@@ -106,12 +109,14 @@ func (c *compiler) portGroup(q catalog.Port) int {
 	return c.addGroup(portTerm, &Group{Kind: topology.Apart, Key: HostKey, Port: q, Hard: true})
 }
 
-// repelledBy returns the indices of the groups of the pods that required anti-affinity of the pod selects. Such a pod must
-// not be placed in the domain of the pod's node, by the topology key of the group.
+// repelledBy returns the indices of the groups of the pods that required anti-affinity of a running or DaemonSet pod selects.
+// They must not be placed in the domain of the pod's node, by the topology key of the group.
 func (c *compiler) repelledBy(pod *model.Pod) []int {
 	var out []int
 	for _, t := range topology.Bans(pod.Object, c.namespaces) {
-		out = append(out, c.addGroup(c.book.Number(t), &Group{Kind: topology.Apart, Key: c.keyOf(t.Key), Hard: true}))
+		i := c.addGroup(c.book.Number(t), &Group{Kind: topology.Apart, Key: c.keyOf(t.Key), Hard: true})
+		c.Groups[i].repelled = true
+		out = append(out, i)
 	}
 	return out
 }

@@ -22,8 +22,8 @@ type Problem struct {
 	Classes []*Class
 	Keys    []*Key
 	Groups  []*Group
-	// Daemons[i] is the DaemonSet with index i in the snapshot. It is nil if the DaemonSet is being deleted or affects no
-	// pod to plan (see Daemon). The list is empty if all are nil.
+	// Daemons[i] is the DaemonSet with index i in the snapshot. The list is empty if no group counts DaemonSet pods, and no
+	// DaemonSet has required anti-affinity.
 	Daemons []*Daemon
 	// Nodes are the nodes that may take pods: initialized ones first, then the others, each by name. All is Nodes followed
 	// by nodes that take no pods. Topology constraints count the pods on all of them. Without topology groups, All leaves out

@@ -217,14 +217,14 @@ func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 }
 
 // finishStages sets the fields of each stage that depend on all groups and DaemonSets: Keys, Daemons and DaemonAffinity. It
-// also removes rules by dropDaemonRules and refuses classes by refuseDaemonRules.
+// also removes rules by filterDaemons and refuses classes by refuseDaemonRules.
 func finishStages(c *compiler) {
 	for _, s := range c.specs {
 		for i := range s.Stages {
-			stage := &s.Stages[i]
-			dropDaemonRules(c, stage)
-			stage.Keys = keysOf(c, s, stage)
-			filterDaemons(c, s, stage)
+			if len(c.Daemons) > 0 {
+				filterDaemons(c, s, &s.Stages[i])
+			}
+			s.Stages[i].Keys = keysOf(c, s, &s.Stages[i])
 		}
 	}
 	for _, class := range c.Classes {
