@@ -41,8 +41,6 @@ type Spec struct {
 	// Rules are the pods' affinity, anti-affinity and spread constraints.
 	Rules []topology.Rule
 	Ports []catalog.Port
-	// Drivers are the CSI drivers of the pods' volumes.
-	Drivers map[string]bool
 	// Members are the topology groups that count the pods: indices in Problem.Groups, rising. NodeMembers are those of
 	// Members over the hostname.
 	Members, NodeMembers []int

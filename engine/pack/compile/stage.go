@@ -50,14 +50,11 @@ type Rule struct {
 
 // Rules yields the rules of OverDomains, then those of PerNode.
 func (s *Stage) Rules(yield func(*Rule) bool) {
-	for i := range s.OverDomains {
-		if !yield(&s.OverDomains[i]) {
-			return
-		}
-	}
-	for i := range s.PerNode {
-		if !yield(&s.PerNode[i]) {
-			return
+	for _, rules := range [][]Rule{s.OverDomains, s.PerNode} {
+		for i := range rules {
+			if !yield(&rules[i]) {
+				return
+			}
 		}
 	}
 }
@@ -67,7 +64,7 @@ func (s *Stage) HasNear() bool {
 	return slices.ContainsFunc(s.PerNode, func(r Rule) bool { return r.Kind == topology.Near })
 }
 
-// compileStages sets Stages, Required and Drivers of s. The verdict is the reason why no node can take the pods in this
+// compileStages sets Stages and Required of s. The verdict is the reason why no node can take the pods in this
 // plan, or OK.
 //
 // Preferences are dropped from stage to stage in Karpenter's order: pod affinity, pod anti-affinity, node affinity, then
@@ -81,11 +78,7 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 		return no
 	}
 	s.Required = c.Intern.Terms(required)
-	volumes, no := volume.Of(c.Snapshot, pod)
-	if !no.OK() {
-		return no
-	}
-	if required, no = withVolumes(c, s, required, volumes); !no.OK() {
+	if required, no = withVolumes(c, required, pod); !no.OK() {
 		return no
 	}
 	plain := c.Intern.Terms(required)
@@ -96,7 +89,7 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	if !c.Settings.IgnorePreferences {
 		preferred = preferredTerms(spec)
 	}
-	for {
+	for more := true; more; {
 		stage := Stage{ID: len(s.Stages), Terms: plain, Tolerations: tolerations}
 		if len(preferred) > 0 {
 			var terms []require.Set
@@ -107,16 +100,12 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 		}
 		addRules(c, &stage, s, rules)
 		s.Stages = append(s.Stages, stage)
-		if at := heaviest(rules, topology.Near); at >= 0 {
-			rules = slices.Delete(rules, at, at+1)
-		} else if at := heaviest(rules, topology.Apart); at >= 0 {
-			rules = slices.Delete(rules, at, at+1)
-		} else if len(preferred) > 0 {
+		switch {
+		case dropHeaviest(&rules, topology.Near), dropHeaviest(&rules, topology.Apart):
+		case len(preferred) > 0:
 			preferred = preferred[1:]
-		} else if at := heaviest(rules, topology.Spread); at >= 0 {
-			rules = slices.Delete(rules, at, at+1)
-		} else {
-			break
+		default:
+			more = dropHeaviest(&rules, topology.Spread)
 		}
 	}
 	if c.softTaints {
@@ -127,16 +116,19 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	return model.Verdict{}
 }
 
-// heaviest returns the index of the preference of the kind with the largest weight, -1 if there is none. Of preferences with
-// equal weights it returns the first.
-func heaviest(rules []topology.Rule, kind topology.Kind) int {
+// dropHeaviest removes the preference of the kind with the largest weight, and of those with equal weights the first. It
+// returns false if there is none.
+func dropHeaviest(rules *[]topology.Rule, kind topology.Kind) bool {
 	best := -1
-	for i, r := range rules {
-		if r.Soft && r.Kind == kind && (best < 0 || r.Weight > rules[best].Weight) {
+	for i, r := range *rules {
+		if r.Soft && r.Kind == kind && (best < 0 || r.Weight > (*rules)[best].Weight) {
 			best = i
 		}
 	}
-	return best
+	if best >= 0 {
+		*rules = slices.Delete(*rules, best, best+1)
+	}
+	return best >= 0
 }
 
 // preferredTerms returns the terms of preferred node affinity, by falling weight. It omits empty ones and those with
@@ -156,16 +148,14 @@ func preferredTerms(spec *corev1.PodSpec) []require.Set {
 	return out
 }
 
-// withVolumes returns required, narrowed to the nodes to which the volumes can be attached. The verdict is not OK if
-// there are none. It also sets s.Drivers.
-func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []volume.Volume) ([]require.Set, model.Verdict) {
+// withVolumes returns required, narrowed to the nodes to which the pod's volumes can be attached. The verdict is not OK if
+// there are none.
+func withVolumes(c *compiler, required []require.Set, pod *model.Pod) ([]require.Set, model.Verdict) {
+	volumes, no := volume.Of(c.Snapshot, pod)
+	if !no.OK() {
+		return nil, no
+	}
 	for _, v := range volumes {
-		if v.Driver != "" {
-			if s.Drivers == nil {
-				s.Drivers = map[string]bool{}
-			}
-			s.Drivers[v.Driver] = true
-		}
 		if v.Topology == nil {
 			continue
 		}
@@ -178,11 +168,10 @@ func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []volume.
 				}
 			}
 		}
-		if len(both) == 0 {
+		if required = both; len(required) == 0 {
 			return nil, model.Verdict{Rule: model.RuleVolume,
 				Subject: "volume " + v.Key + " is not reachable from any node that the pod's other volumes, nodeSelector and affinity allow"}
 		}
-		required = both
 	}
 	return required, model.Verdict{}
 }

@@ -128,7 +128,7 @@ func (a *Placement) KeepMore(c *compile.Class) {
 // last ones.
 func (a *Placement) keep(c *compile.Class, pods []*model.Pod) {
 	last := c.Last()
-	canMove := isMovable(c)
+	canMove := a.isMovable(c)
 	var others, unkept []*model.Pod
 	for i, pod := range pods {
 		node, nominated := a.byName[a.problem.Snapshot.PromiseOf(pod)]
@@ -237,7 +237,7 @@ func (a *Placement) isDomainKnown(group, i int) bool {
 // attachable returns for how many of the pods, counted from the first, node i can attach the volumes. Pods that share a
 // volume need one attachment for it.
 func (a *Placement) attachable(c *compile.Class, i int, pods []*model.Pod) int {
-	if !a.limitsVolumes(c, i) {
+	if !a.problem.UsesAttachments(c) {
 		return len(pods)
 	}
 	left, attached := maps.Clone(a.nodes[i].attachable), maps.Clone(a.nodes[i].attached)
@@ -251,23 +251,13 @@ func (a *Placement) attachable(c *compile.Class, i int, pods []*model.Pod) int {
 	return len(pods)
 }
 
-// limitsVolumes reports whether node i has an attach limit for a CSI driver that the class uses.
-func (a *Placement) limitsVolumes(c *compile.Class, i int) bool {
-	for driver := range a.nodes[i].attachable {
-		if c.Drivers[driver] {
-			return true
-		}
-	}
-	return false
-}
-
 // put places the pods on node i: it subtracts them from the free capacity, attaches their volumes, counts them, and applies
 // their required anti-affinity (Counts.Reserve).
 func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
 	node, state := a.problem.Nodes[i], &a.nodes[i]
 	state.pods = append(state.pods, pods...)
 	vector.Subtract(state.room, c.Demand.Amount, len(pods))
-	if a.limitsVolumes(c, i) {
+	if a.problem.UsesAttachments(c) {
 		for _, pod := range pods {
 			for _, v := range a.problem.Volumes.Of(pod) {
 				compile.AttachVolume(state.attachable, state.attached, v)
