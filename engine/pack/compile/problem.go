@@ -58,8 +58,8 @@ type compiler struct {
 	// displaced has the keys of Snapshot.Displaced. These pods do not count on the node on which they still run.
 	displaced map[string]bool
 	// repelled[n] are the indices of the groups that required anti-affinity of pods on the node with name n selects.
-	repelled  map[string][]int
-	daemonsOn daemonCache
+	repelled map[string][]int
+	daemons  map[string][]catalog.DaemonPod // results of daemonsOn, by an encoding of the node's taints and Registered
 }
 
 // Compile returns the problem of placing the pods, which are in key order without duplicates.
@@ -77,7 +77,7 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 		},
 		pods: pods, namespaces: namespaceIndex(s), softTaints: softTaints(s), book: topology.NewBook(),
 		groupAt: map[groupKey]int{}, groupsByTerm: map[int][]int{}, displaced: map[string]bool{}, repelled: map[string][]int{},
-		daemonsOn: daemonCache{},
+		daemons: map[string][]catalog.DaemonPod{},
 	}
 	for _, pod := range s.Displaced() {
 		c.displaced[pod.Key] = true
@@ -91,22 +91,17 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	compileNodes(c)
 	wait()
 	if o.Slack > 0 {
-		c.Catalog.LeaveSlack(o.Slack, c.demands())
+		var demands []*catalog.Demand
+		for _, class := range c.Classes {
+			demands = append(demands, class.Demand)
+		}
+		c.Catalog.LeaveSlack(o.Slack, demands)
 	}
 	c.findReach()
 	watchDaemons(c)
 	count(c)
 	finishStages(c)
 	return c.Problem
-}
-
-// demands returns the demand of each class, in the order of the classes.
-func (c *compiler) demands() []*catalog.Demand {
-	var out []*catalog.Demand
-	for _, class := range c.Classes {
-		out = append(out, class.Demand)
-	}
-	return out
 }
 
 // softTaints reports whether some pool or node has a PreferNoSchedule taint.
