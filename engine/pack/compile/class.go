@@ -106,16 +106,14 @@ func classify(c *compiler) {
 	for id, first := range found.firsts {
 		pod, set := c.pods[first], &sets[setOf[first]]
 		amounts := string(c.appendAmounts(nil, pod))
-		class := &Class{Demand: c.Intern.Demand(c.Volumes.Demand(pod)), text: amounts + set.text, Refused: refuseOutright(pod)}
+		class := &Class{Demand: c.Intern.Demand(c.Volumes.Demand(pod)), text: amounts + set.text}
 		c.Classes[id] = class
 		if tried != nil && !tried[setOf[first]] {
 			class.Refused, class.Spec = notTried, &Spec{Pod: pod, Priority: pod.Priority(), Free: true}
 			continue
 		}
 		class.Spec = specOf(c, specs, found.texts[id][len(amounts):], pod, set)
-		if class.Refused.OK() {
-			class.Refused = class.impossible
-		}
+		class.Refused = class.impossible
 	}
 	for i, id := range found.numbers {
 		c.Classes[id].Pods = append(c.Classes[id].Pods, c.pods[i])
@@ -163,11 +161,7 @@ func sortClasses(c *compiler) {
 // rulesOf returns the pod's affinity, anti-affinity and spread constraints, including default ones. If
 // Settings.IgnorePreferences is set, it omits preferences.
 func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
-	defaults := c.Settings.defaultsOf(pod)
-	if !hasPodRules(&pod.Object.Spec) && len(defaults) == 0 {
-		return nil
-	}
-	rules := topology.Of(pod.Object, c.namespaces, defaults)
+	rules := topology.Of(pod.Object, c.namespaces, c.Settings.defaultsOf(pod))
 	if c.Settings.IgnorePreferences {
 		rules = slices.DeleteFunc(rules, func(r topology.Rule) bool { return r.Soft })
 	}
@@ -193,12 +187,4 @@ func specOf(c *compiler, known map[string]*Spec, key string, pod *model.Pod, set
 	known[key] = s
 	c.specs = append(c.specs, s)
 	return s
-}
-
-// refuseOutright returns a reason to refuse the pod that does not depend on nodes, OK if there is none.
-func refuseOutright(pod *model.Pod) model.Verdict {
-	if len(pod.Object.Spec.ResourceClaims) > 0 {
-		return model.Verdict{Rule: model.RuleUnsupported, Subject: "spec.resourceClaims (dynamic resource allocation)"}
-	}
-	return model.Verdict{}
 }

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -14,7 +15,7 @@ const (
 	// maxWork is the work budget of one plan. One unit is about the work of one comparison.
 	maxWork = 2_000_000
 	// setWork is the work for one ruleSet. termsWork is added for each new combination of node selector, node affinity and
-	// tolerations (nodeRequirements), because it is compared with every instance type.
+	// tolerations (appendNodeRequirements), because it is compared with every instance type.
 	setWork, termsWork = 100, 2_500
 	// alwaysTried is the largest number of ruleSets for which work is not limited.
 	alwaysTried = 200
@@ -42,15 +43,13 @@ func shareWork(c *compiler, sets []ruleSet, setOf []int, read *topology.Book, sa
 		return nil
 	}
 	demands := workByNamespace(c, sets, setOf, read, samples)
-	names := make([]string, 0, len(demands))
 	total := map[string]int{}
 	for name, list := range demands {
-		names = append(names, name)
 		for _, d := range list {
 			total[name] += d.cost
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(total[a]-total[b], cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(demands), func(a, b string) int { return cmp.Or(total[a]-total[b], cmp.Compare(a, b)) })
 	tried, left := make([]bool, len(sets)), maxWork
 	rotation := int(c.Snapshot.Now.Unix() / rotationSeconds)
 	for i, name := range names {
@@ -91,17 +90,14 @@ func workByNamespace(c *compiler, sets []ruleSet, setOf []int, read *topology.Bo
 	terms := map[string]bool{}
 	out := map[string][]setCost{}
 	for n := range sets {
-		payer := ""
-		for ns := range users[n] {
-			if payer == "" || count[ns] < count[payer] || count[ns] == count[payer] && ns < payer {
-				payer = ns
-			}
-		}
+		payer := slices.MinFunc(slices.Collect(maps.Keys(users[n])), func(a, b string) int {
+			return cmp.Or(count[a]-count[b], cmp.Compare(a, b))
+		})
 		cost := setWork
 		for _, r := range sets[n].rules {
 			cost += breadths[read.Number(r.Term)]
 		}
-		if key := nodeRequirements(sets[n].first); !terms[key] {
+		if key := string(appendNodeRequirements(nil, &sets[n].first.Object.Spec)); !terms[key] {
 			terms[key] = true
 			cost += termsWork
 		}

@@ -50,11 +50,6 @@ func appendNodeRequirements(b []byte, spec *corev1.PodSpec) []byte {
 	return encode.Messages(b, spec.Tolerations)
 }
 
-// nodeRequirements returns the encoding of what the pod requires of nodes.
-func nodeRequirements(pod *model.Pod) string {
-	return string(appendNodeRequirements(nil, &pod.Object.Spec))
-}
-
 // appendVolumes appends the CSI drivers and topologies of the pod's volumes, and what they use of attach limits. If no node
 // can satisfy a claim at present, it appends the reason, without drivers and topologies.
 func (c *compiler) appendVolumes(b []byte, pod *model.Pod) []byte {

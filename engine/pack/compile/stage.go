@@ -34,14 +34,11 @@ type Stage struct {
 	Daemons, DaemonAffinity *catalog.DaemonFilter
 }
 
-// A Rule is a spread, affinity or anti-affinity constraint of a pod: a topology.Rule with numbers instead of names.
+// A Rule is a spread, affinity or anti-affinity constraint of a pod. If it is Soft, it restricts where the pod itself goes,
+// but not pods that are placed later.
 type Rule struct {
-	Kind       topology.Kind
-	Self       bool // the group counts the pod itself
-	Soft       bool // a preference: it restricts where the pod itself goes, but not pods that are placed later
-	Group      int  // the group that counts the pods to which the constraint refers: index in Problem.Groups
-	MaxSkew    int  // for spread, as in the API
-	MinDomains int  // for spread, as in the API
+	topology.Rule
+	Group int // the group that counts the pods to which the constraint refers: index in Problem.Groups
 	// Affinity is set for required affinity: the groups of all required affinity of the pod. They decide on
 	// kube-scheduler's first-pod exception: if no other pod matches any required affinity of a pod, the pod may satisfy it
 	// by itself.
@@ -73,6 +70,9 @@ func (s *Stage) HasNear() bool {
 // tolerates them.
 func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	spec := &pod.Object.Spec
+	if len(spec.ResourceClaims) > 0 {
+		return model.Verdict{Rule: model.RuleUnsupported, Subject: "spec.resourceClaims (dynamic resource allocation)"}
+	}
 	required, no := catalog.RequiredTerms(spec)
 	if !no.OK() {
 		return no
@@ -178,11 +178,8 @@ func withVolumes(c *compiler, required []require.Set, pod *model.Pod) ([]require
 
 // addRules adds the rules to a stage of s, each with its group, and an anti-affinity rule for each host port.
 func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
-	for i := range rules {
-		r := Rule{
-			Kind: rules[i].Kind, Self: rules[i].Self, Soft: rules[i].Soft, Group: c.groupOf(&rules[i], s, stage.Tolerations),
-			MaxSkew: rules[i].MaxSkew, MinDomains: rules[i].MinDomains,
-		}
+	for _, rule := range rules {
+		r := Rule{Rule: rule, Group: c.groupOf(&rule, s, stage.Tolerations)}
 		if c.Groups[r.Group].Key == HostKey {
 			stage.PerNode = append(stage.PerNode, r)
 		} else {
@@ -190,7 +187,7 @@ func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 		}
 	}
 	for _, q := range s.Ports {
-		stage.PerNode = append(stage.PerNode, Rule{Kind: topology.Apart, Self: true, Group: c.portGroup(q)})
+		stage.PerNode = append(stage.PerNode, Rule{Rule: topology.Rule{Kind: topology.Apart, Self: true}, Group: c.portGroup(q)})
 	}
 	var affinity []int
 	for r := range stage.Rules {
@@ -225,23 +222,15 @@ func finishStages(c *compiler) {
 
 // keysOf returns Stage.Keys.
 func keysOf(c *compiler, s *Spec, stage *Stage) []int {
+	groups := slices.DeleteFunc(slices.Clone(s.Members), func(m int) bool { return !c.Groups[m].Hard })
+	for _, r := range stage.OverDomains {
+		groups = append(groups, r.Group)
+	}
 	keys := []int{}
-	add := func(group int) {
-		g := c.Groups[group]
-		for _, key := range append([]int{g.Key}, g.OtherKeys...) {
-			if key != HostKey && !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
-		}
+	for _, g := range groups {
+		keys = append(append(keys, c.Groups[g].Key), c.Groups[g].OtherKeys...)
 	}
-	for i := range stage.OverDomains {
-		add(stage.OverDomains[i].Group)
-	}
-	for _, m := range s.Members {
-		if c.Groups[m].Hard {
-			add(m)
-		}
-	}
+	keys = slices.DeleteFunc(keys, func(key int) bool { return key == HostKey })
 	slices.Sort(keys)
-	return keys
+	return slices.Compact(keys)
 }
