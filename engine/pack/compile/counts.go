@@ -270,15 +270,16 @@ func (c *Counts) Add(group, d, n int, certain bool) {
 }
 
 // AddOn counts pods of the group on node n, if the group may count pods there. certain says that the pods are certain to
-// be on n. In a domain that n may get, or if they are not certain, pods are possible but not certain: affinity counts them
-// only in Total. If n takes no new pods, all groups over the hostname count them only in Total, because n is no domain.
+// be on n. Pods that are not certain are possible in each domain that n has or may get, and so are pods on a node whose
+// domain is Unsettled. Affinity counts such pods only in Total. If n takes no new pods, groups over the hostname count all
+// pods only in Total, because n is no domain.
 func (c *Counts) AddOn(group int, n *Node, pods int, certain bool) {
 	p, g, counts := c.problem, c.problem.Groups[group], &c.groups[group]
-	if g.Key == HostKey || n.Domain(g.Key) != Outside {
-		counts.Total += pods
-	}
 	if !p.MayCount(g, n) {
 		return
+	}
+	if g.Key == HostKey || n.Domain(g.Key) != Outside {
+		counts.Total += pods
 	}
 	certain = certain && n.Domain(g.Key) >= 0
 	counted := certain && (!n.InFlight || p.IsEligible(g, n))

@@ -80,13 +80,12 @@ func (c *compiler) otherSpreadKeys(s *Spec, own int) []int {
 	var keys []int
 	for i := range s.Rules {
 		if r := &s.Rules[i]; r.Kind == topology.Spread && !r.Soft {
-			if key := c.keyOf(r.Term.Key); key != own && !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
+			keys = append(keys, c.keyOf(r.Term.Key))
 		}
 	}
+	keys = slices.DeleteFunc(keys, func(key int) bool { return key == own })
 	slices.Sort(keys)
-	return keys
+	return slices.Compact(keys)
 }
 
 // addGroup returns the index of the group of the term that equals g, except for Hard. If there is none, it adds g. If g
@@ -104,13 +103,8 @@ func (c *compiler) addGroup(term int, g *Group) int {
 	return i
 }
 
-// portGroup returns the index of the group that counts the pods whose host ports conflict with q.
-func (c *compiler) portGroup(q catalog.Port) int {
-	return c.addGroup(portTerm, &Group{Kind: topology.Apart, Key: HostKey, Port: q, Hard: true})
-}
-
-// repelledBy returns the indices of the groups of the pods that required anti-affinity of a running or DaemonSet pod selects.
-// They must not be placed in the domain of the pod's node, by the topology key of the group.
+// repelledBy returns the indices of the groups of the pods that required anti-affinity of the pod selects, and adds new ones.
+// Such pods must not be placed in the domain of the pod's node, by the topology key of the group.
 func (c *compiler) repelledBy(pod *model.Pod) []int {
 	var out []int
 	for _, t := range topology.Bans(pod.Object, c.namespaces) {
@@ -174,7 +168,7 @@ func (c *compiler) joinSpec(s *Spec, groups []int) {
 	s.Free = len(s.Rules) == 0 && len(s.Ports) == 0 &&
 		!slices.ContainsFunc(groups, func(i int) bool { return c.Groups[i].Kind != topology.Spread && c.Groups[i].Hard })
 	for _, i := range groups {
-		if c.Groups[i].Kind != topology.Spread || !s.Free && c.mayCount(c.Groups[i], s) {
+		if c.Groups[i].Kind != topology.Spread || !s.Free && c.bothSatisfiable(s.Required, c.Groups[i].Filter.Terms) {
 			s.Members = append(s.Members, i)
 		}
 	}
@@ -191,10 +185,9 @@ func (c *compiler) joinSpec(s *Spec, groups []int) {
 	}
 }
 
-// mayCount reports whether some node can meet both what the pods require and Filter.Terms of the group.
-func (c *compiler) mayCount(g *Group, s *Spec) bool {
-	terms := g.Filter.Terms
-	return terms == nil || terms == s.Required || c.Intern.BothMeet(s.Required, terms) != nil
+// bothSatisfiable reports whether some node can meet both a and b. Every node meets a nil b.
+func (c *compiler) bothSatisfiable(a, b *catalog.NodeTerms) bool {
+	return b == nil || a == b || c.Intern.BothMeet(a, b) != nil
 }
 
 // namespaceIndex returns a function that returns the names of the namespaces that a label selector selects.

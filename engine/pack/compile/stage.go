@@ -187,7 +187,8 @@ func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 		}
 	}
 	for _, q := range s.Ports {
-		stage.PerNode = append(stage.PerNode, Rule{Rule: topology.Rule{Kind: topology.Apart, Self: true}, Group: c.portGroup(q)})
+		group := c.addGroup(portTerm, &Group{Kind: topology.Apart, Key: HostKey, Port: q, Hard: true})
+		stage.PerNode = append(stage.PerNode, Rule{Rule: topology.Rule{Kind: topology.Apart, Self: true}, Group: group})
 	}
 	var affinity []int
 	for r := range stage.Rules {
