@@ -24,7 +24,7 @@ import (
 // A DaemonSet is certain if no other pod, host port or volume can keep its pods off a node that it selects. If a pod is
 // refused because its affinity needs a DaemonSet pod, a later plan places it once a node with that DaemonSet pod exists.
 
-// A Daemon is a DaemonSet.
+// A Daemon is a DaemonSet, with what decides on its pods on new nodes and on pods that must avoid or join them.
 type Daemon struct {
 	*model.Daemon
 	// Certain says that no other pod, host port or volume can keep its pods off a node that it selects.
