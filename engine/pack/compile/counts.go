@@ -129,7 +129,8 @@ func (c *Counts) Of(group int) *GroupCount { return &c.groups[group] }
 // markNode marks as eligible for the group each domain that n has or may get and in which the group may count pods on n.
 func (c *Counts) markNode(group int, n *Node) {
 	p, g, eligible := c.problem, c.problem.Groups[group], c.groups[group].Eligible
-	if g.Kind != topology.Spread || g.Key == HostKey || !p.MayCount(g, n) {
+	known := n.Domain(g.Key)
+	if g.Kind != topology.Spread || g.Key == HostKey || known >= 0 && eligible[known] || !p.MayCount(g, n) {
 		return
 	}
 	for _, d := range p.DomainsOf(n, g.Key) {

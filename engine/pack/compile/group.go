@@ -52,7 +52,8 @@ const portTerm = -1
 // only some of these pods, see joinSpec. It overwrites out.
 func (c *compiler) groupsOf(out []int, pod *model.Pod) []int {
 	out = out[:0]
-	for _, term := range c.book.Selecting(nil, pod.Object.Namespace, pod.Object.Labels) {
+	c.selecting = c.book.Selecting(c.selecting[:0], pod.Object.Namespace, pod.Object.Labels)
+	for _, term := range c.selecting {
 		out = append(out, c.groupsByTerm[term]...)
 	}
 	slices.Sort(out)

@@ -52,6 +52,7 @@ type compiler struct {
 	softTaints bool    // some pool or node has a PreferNoSchedule taint
 	specs      []*Spec // the specs of the classes that are tried, without duplicates
 	book       *topology.Book
+	selecting  []int // buffer of groupsOf
 	groupAt    map[groupKey]int
 	// groupsByTerm[n] are the indices of the groups of term n in book, rising. Those of portTerm have a host port.
 	groupsByTerm map[int][]int
