@@ -56,12 +56,12 @@ func oversized(s *model.Snapshot, requests model.Resources) model.Verdict {
 	return model.Verdict{}
 }
 
-// withRunnableDaemons returns s without the DaemonSets whose pods fit on no empty node, existing or new. As their pods
-// run nowhere, nodes reserve no capacity for them.
+// withRunnableDaemons returns s without the DaemonSets that are being deleted, and without those whose pods fit on no empty
+// node, existing or new. As they get no pods on new nodes, nodes reserve no capacity for them.
 func withRunnableDaemons(s *model.Snapshot) *model.Snapshot {
 	var gone []model.Ref
 	for _, d := range s.Daemons() {
-		if !fitsAlone(s, d.Pod.Requests) {
+		if d.Object.DeletionTimestamp != nil || !fitsAlone(s, d.Pod.Requests) {
 			gone = append(gone, model.Ref{Kind: model.KindDaemon, Key: d.Key})
 		}
 	}

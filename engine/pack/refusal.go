@@ -86,7 +86,7 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 	on := fit.ByPool[pool.Index]
 	if on.Set == nil {
 		if needs.Daemons = nil; s.Daemons != nil && cat.Fit(needs).ByPool[pool.Index].Set != nil {
-			names := daemonSets(d.problem.BlockingDaemons(c, s))
+			names := daemonSets(d.problem.OnNewNodes(s.Daemons.Avoid))
 			return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseDaemons, Subject: names}
 		}
 		return model.Verdict{Rule: model.RulePorts, Subject: "a DaemonSet pod on every new node uses it"}
@@ -131,7 +131,7 @@ func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 		g := p.Groups[r.Group]
 		certain := slices.ContainsFunc(g.Daemons, func(i int) bool { return p.Daemons[i].Certain })
 		met := g.Key == compile.HostKey && s.DaemonAffinity != nil && certain
-		if r.Kind == topology.Near && len(p.DaemonsOf(g)) > 0 && !met {
+		if r.Kind == topology.Near && len(p.OnNewNodes(g.Daemons)) > 0 && !met {
 			return d.topologyVerdict(r.Kind, g)
 		}
 	}
@@ -142,7 +142,7 @@ func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 // and whose pods the group counts, if there are any.
 func (d *draft) topologyVerdict(kind topology.Kind, g *compile.Group) model.Verdict {
 	v := model.Verdict{Rule: model.RuleTopology, Cause: causes[kind], Key: d.problem.Keys[g.Key].Label}
-	if names := d.problem.DaemonsOf(g); len(names) > 0 {
+	if names := d.problem.OnNewNodes(g.Daemons); len(names) > 0 {
 		v.Subject = daemonSets(names)
 	}
 	return v

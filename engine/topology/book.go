@@ -71,18 +71,8 @@ func (b *Book) Selecting(out []int, namespace string, set map[string]string) []i
 	return out
 }
 
-// Retain limits Selecting and Breadths to the terms for which keep is true. Numbers do not change.
-func (b *Book) Retain(keep func(n int) bool) {
-	drop := func(n int) bool { return !keep(n) }
-	b.loose = slices.DeleteFunc(b.loose, drop)
-	for l, list := range b.byLabel {
-		b.byLabel[l] = slices.DeleteFunc(list, drop)
-	}
-}
-
-// Breadths returns for each term an upper bound of how many of the pods, given by their labels, it selects. It is zero
-// for terms that Retain has removed. Breadths evaluates no selectors, so its cost is linear in the number of labels and
-// terms.
+// Breadths returns for each term an upper bound of how many of the pods, given by their labels, it selects. It evaluates no
+// selectors, so its cost is linear in the number of labels and terms.
 func (b *Book) Breadths(pods []map[string]string) []int {
 	with := map[label]int{}
 	for _, labels := range pods {

@@ -32,24 +32,22 @@ func ignoreAttachments(c *compiler, n *Node) {
 	}
 }
 
-// limitLaunched sets Attachable and Attached of a node that has an instance. They stay nil if no limit of the node is
+// limitLaunched sets Attachable and Attached of a node that has an instance. They are empty if no limit of the node is
 // known. daemons are the DaemonSets with volumes that may run on the node. For those without a pod there yet, it subtracts
 // the volumes that the pod would attach.
 func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
-	limits := attachLimits(c, n.Node)
-	if len(limits) == 0 {
+	n.Attachable = attachLimits(c, n.Node)
+	if len(n.Attachable) == 0 {
 		return
 	}
-	used := volume.AttachedTo(c.Snapshot, n.Node)
-	n.Attachable, n.Attached = map[string]int{}, map[string]bool{}
-	for driver, limit := range limits {
-		n.Attachable[driver] = limit - len(used[driver])
-		for key := range used[driver] {
-			n.Attached[attachmentOf(catalog.VolumeKey{Driver: driver, Key: key})] = true
+	n.Attached = map[string]bool{}
+	for driver, keys := range volume.AttachedTo(c.Snapshot, n.Node) {
+		for key := range keys {
+			AttachVolume(n.Attachable, n.Attached, catalog.VolumeKey{Driver: driver, Key: key})
 		}
 	}
 	for _, d := range daemons {
-		if slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return catalog.Owns(d, pod) }) {
+		if runs(n.Node, d) {
 			continue
 		}
 		for _, v := range c.Volumes.Of(d.Pod) {
@@ -85,13 +83,15 @@ func attachLimits(c *compiler, n *model.Node) map[string]int {
 	return limits
 }
 
-// attachmentOf returns the key of a volume in Node.Attached.
-func attachmentOf(v catalog.VolumeKey) string { return v.Driver + " " + v.Key }
+// UsesAttachments reports whether pods of the class use volumes of a CSI driver with an attach limit.
+func (p *Problem) UsesAttachments(c *Class) bool {
+	return slices.ContainsFunc(c.Demand.Amount[p.Dimensions.Plain:], func(volumes int64) bool { return volumes > 0 })
+}
 
 // AttachVolume attaches the volume to the node with these maps (Node.Attachable and Node.Attached). It changes nothing
 // if the volume is attached already or its driver has no limit.
 func AttachVolume(attachable map[string]int, attached map[string]bool, v catalog.VolumeKey) {
-	key := attachmentOf(v)
+	key := v.Driver + " " + v.Key
 	if _, limited := attachable[v.Driver]; limited && !attached[key] {
 		attached[key] = true
 		attachable[v.Driver]--

@@ -23,7 +23,7 @@ type Class struct {
 	// tries them.
 	Refused model.Verdict
 
-	text string // the encoding by signer.sign; it breaks ties in sortClasses
+	text string // an encoding of the amounts and other requirements; it breaks ties in sortClasses
 }
 
 // A Spec is the requirements of pods except the amounts of resources. Classes without volumes share a Spec if they have the
@@ -41,8 +41,6 @@ type Spec struct {
 	// Rules are the pods' affinity, anti-affinity and spread constraints.
 	Rules []topology.Rule
 	Ports []catalog.Port
-	// Drivers are the CSI drivers of the pods' volumes.
-	Drivers map[string]bool
 	// Members are the topology groups that count the pods: indices in Problem.Groups, rising. NodeMembers are those of
 	// Members over the hostname.
 	Members, NodeMembers []int
@@ -73,16 +71,11 @@ func (s *Spec) placementRank() int {
 	return rank
 }
 
-// A signature is what kube-scheduler reads of a pod except its labels and namespace. Pods with equal signatures share one.
-type signature struct {
-	text   string // the encoding, see signer
-	rules  int    // index in the list of ruleSets of classify
-	demand *catalog.Demand
-}
-
-// A ruleSet is the requirements of pods whose signatures differ only in amounts of resources. rules are their constraints
-// on other pods, with Rule.Self for the labels of first, the first of the pods.
+// A ruleSet is the requirements of pods that may differ in amounts of resources, in labels and in namespaces. text is their
+// encoding by appendRequirements. rules are their constraints on other pods, with Rule.Self for the labels of first, the
+// first of the pods.
 type ruleSet struct {
+	text  string
 	rules []topology.Rule
 	first *model.Pod
 }
@@ -91,94 +84,55 @@ type ruleSet struct {
 // memory, then by Class.text and the key of the first pod. Large pods are placed before small ones, because small ones fit
 // into the gaps that large ones leave.
 func classify(c *compiler) {
-	pods := c.pods
-	signed := intern(len(pods), func() encoder {
-		s := newSigner(c)
-		return func(b []byte, i int) ([]byte, int) { return s.sign(b, pods[i]) }
+	required := intern(len(c.pods), func(b []byte, pod int) []byte { return c.appendRequirements(b, c.pods[pod]) })
+	setOf := required.numbers
+	sets := make([]ruleSet, len(required.texts))
+	for n, text := range required.texts {
+		pod := c.pods[required.firsts[n]]
+		sets[n] = ruleSet{text: text, rules: rulesOf(c, pod), first: pod}
+	}
+	read := termsRead(c, sets)
+	keys := read.Keys()
+	found := intern(len(c.pods), func(b []byte, pod int) []byte {
+		b = encode.Int(c.appendAmounts(b, c.pods[pod]), int64(setOf[pod]))
+		if read.Len() > 0 {
+			b = appendSeen(b, c.pods[pod].Object, keys)
+		}
+		return b
 	})
-	signatures := make([]signature, len(signed.texts))
-	var sets []ruleSet
-	numbers := map[string]int{}
-	for id, text := range signed.texts {
-		pod, n := pods[signed.firsts[id]], numberOf(numbers, text[signed.marks[id]:])
-		if n == len(sets) {
-			sets = append(sets, ruleSet{rules: rulesOf(c, pod), first: pod})
-		}
-		signatures[id] = signature{text: text, rules: n, demand: c.Intern.Demand(c.Volumes.Demand(pod))}
-	}
-	seen := signed
-	if c.terms.book.Len() > 0 {
-		keys := c.terms.book.Keys()
-		seen = intern(len(pods), func() encoder {
-			return func(b []byte, i int) ([]byte, int) {
-				b = encode.Int(b, int64(signed.numbers[i]))
-				return appendSeen(b, pods[i].Object, keys), len(b)
-			}
-		})
-	}
-	tried := shareWork(c, sets, func(pod int) int { return signatures[signed.numbers[pod]].rules }, seen.firsts)
-	retainTerms(c, sets, tried)
-	specs, labels := map[[2]int]*Spec{}, map[string]int{"": 0}
-	c.Classes = make([]*Class, len(seen.texts))
-	for id, first := range seen.firsts {
-		pod, sig, mark := pods[first], &signatures[signed.numbers[first]], 0
-		if seen != signed {
-			mark = numberOf(labels, seen.texts[id][seen.marks[id]:])
-		}
-		class := &Class{Demand: sig.demand, text: sig.text, Refused: refuseOutright(pod)}
+	tried := shareWork(c, sets, setOf, read, found.firsts)
+	specs := map[string]*Spec{}
+	c.Classes = make([]*Class, len(found.texts))
+	for id, first := range found.firsts {
+		pod, set := c.pods[first], &sets[setOf[first]]
+		amounts := string(c.appendAmounts(nil, pod))
+		class := &Class{Demand: c.Intern.Demand(c.Volumes.Demand(pod)), text: amounts + set.text}
 		c.Classes[id] = class
-		if tried != nil && !tried[sig.rules] {
+		if tried != nil && !tried[setOf[first]] {
 			class.Refused, class.Spec = notTried, &Spec{Pod: pod, Priority: pod.Priority(), Free: true}
 			continue
 		}
-		class.Spec = specOf(c, specs, pod, [2]int{sig.rules, mark}, &sets[sig.rules])
-		if class.Refused.OK() {
-			class.Refused = class.impossible
-		}
+		class.Spec = specOf(c, specs, found.texts[id][len(amounts):], pod, set)
+		class.Refused = class.impossible
 	}
-	for i, id := range seen.numbers {
-		c.Classes[id].Pods = append(c.Classes[id].Pods, pods[i])
+	for i, id := range found.numbers {
+		c.Classes[id].Pods = append(c.Classes[id].Pods, c.pods[i])
 	}
 	sortClasses(c)
 }
 
-// retainTerms keeps in c.terms.book the terms that required anti-affinity of running pods (repulsions), DaemonSets or tried
-// ruleSets use, and removes all other terms. tried is the result of shareWork. If it is nil, all ruleSets are tried, and
-// retainTerms removes nothing.
-func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
-	if tried == nil {
-		return
+// termsRead returns the terms of the rules of sets and of required anti-affinity of running and DaemonSet pods.
+func termsRead(c *compiler, sets []ruleSet) *topology.Book {
+	read := topology.NewBook()
+	for n := range c.book.Len() {
+		read.Number(c.book.Term(n))
 	}
-	keep := map[int]bool{}
-	for _, r := range c.repulsions {
-		for _, t := range r.terms {
-			keep[t] = true
+	for _, set := range sets {
+		for _, r := range set.rules {
+			read.Number(r.Term)
 		}
 	}
-	for _, d := range c.Daemons {
-		if d != nil {
-			for _, t := range d.terms {
-				keep[t] = true
-			}
-		}
-	}
-	for n := range sets {
-		if tried[n] {
-			for _, r := range sets[n].rules {
-				keep[c.terms.book.Number(r.Term)] = true
-			}
-		}
-	}
-	c.terms.book.Retain(func(n int) bool { return keep[n] })
-}
-
-func numberOf(numbers map[string]int, text string) int {
-	id, ok := numbers[text]
-	if !ok {
-		id = len(numbers)
-		numbers[text] = id
-	}
-	return id
+	return read
 }
 
 // sortClasses puts the classes in placement order, see classify.
@@ -205,27 +159,20 @@ func sortClasses(c *compiler) {
 }
 
 // rulesOf returns the pod's affinity, anti-affinity and spread constraints, including default ones. If
-// Settings.IgnorePreferences is set, it omits preferences. It adds the terms of the result to c.terms.book, which numbers
-// the terms of the plan.
+// Settings.IgnorePreferences is set, it omits preferences.
 func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
-	defaults := c.Settings.defaultsOf(pod)
-	if !hasPodRules(&pod.Object.Spec) && len(defaults) == 0 {
-		return nil
-	}
-	rules := topology.Of(pod.Object, c.namespaces, defaults)
+	rules := topology.Of(pod.Object, c.namespaces, c.Settings.defaultsOf(pod))
 	if c.Settings.IgnorePreferences {
 		rules = slices.DeleteFunc(rules, func(r topology.Rule) bool { return r.Soft })
-	}
-	for _, r := range rules {
-		c.terms.book.Number(r.Term)
 	}
 	return rules
 }
 
-// specOf returns the spec of a class with this pod, and adds it to known if it is new. key is the numbers of the pod's
-// ruleSet and of the labels that terms read. Pods of a ruleSet share its rules, except Rule.Self: whether a term selects
-// the pod itself depends on its labels. Each class with volumes gets its own spec, because refusals name the volumes.
-func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set *ruleSet) *Spec {
+// specOf returns the spec of a class with this pod, and adds it to known and c.specs if it is new. key encodes the pod's ruleSet,
+// and its namespace and labels as far as terms read them. Pods of a ruleSet share its rules, except Rule.Self: whether a
+// term selects the pod itself depends on its labels. Each class with volumes gets its own spec, because refusals name the
+// volumes.
+func specOf(c *compiler, known map[string]*Spec, key string, pod *model.Pod, set *ruleSet) *Spec {
 	if s := known[key]; s != nil && len(pod.Object.Spec.Volumes) == 0 {
 		return s
 	}
@@ -238,26 +185,6 @@ func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set
 	}
 	s.impossible = compileStages(c, s, pod)
 	known[key] = s
+	c.specs = append(c.specs, s)
 	return s
-}
-
-// refuseOutright returns a reason to refuse the pod that does not depend on nodes, OK if there is none.
-func refuseOutright(pod *model.Pod) model.Verdict {
-	if len(pod.Object.Spec.ResourceClaims) > 0 {
-		return model.Verdict{Rule: model.RuleUnsupported, Subject: "spec.resourceClaims (dynamic resource allocation)"}
-	}
-	return model.Verdict{}
-}
-
-// specs returns the specs of the classes without duplicates, in the order of the classes.
-func specs(c *compiler) []*Spec {
-	var out []*Spec
-	seen := map[*Spec]bool{}
-	for _, class := range c.Classes {
-		if !seen[class.Spec] {
-			seen[class.Spec] = true
-			out = append(out, class.Spec)
-		}
-	}
-	return out
 }

@@ -26,7 +26,7 @@ type GroupCount struct {
 	// Limit is the largest number of the group's pods that anti-affinity of the pods in the domain allows there.
 	Limit []int32
 	// Eligible says whether the domain has, or may get, a node on which the group counts pods. As in kube-scheduler, only
-	// eligible domains count for the global minimum.
+	// eligible domains count for the global minimum. It is set only for groups of spread over labels that nodes share.
 	Eligible []bool
 	// Total is 0 if the group counts no pod in any domain, and above 0 if it may count one. Only IsFirst uses it.
 	Total int
@@ -35,7 +35,8 @@ type GroupCount struct {
 // NoLimit is the value of Limit in a domain without a limit.
 const NoLimit = math.MaxInt32
 
-// count sets Problem.Counts to the running pods, the expected DaemonSet pods and the host ports in use.
+// count sets Problem.Counts to the running pods, the expected DaemonSet pods and the host ports in use. Affinity does not
+// count pods on a node that is being deleted.
 func count(c *compiler) {
 	c.Counts = &Counts{problem: c.Problem, groups: make([]GroupCount, len(c.Groups))}
 	if len(c.Groups) == 0 {
@@ -52,7 +53,7 @@ func count(c *compiler) {
 		}
 		c.Counts.groups[i] = GroupCount{Present: make([]int32, n), Certain: make([]int32, n), Limit: limit, Eligible: make([]bool, n)}
 	}
-	var terms []int
+	var groups []int
 	for _, n := range c.All {
 		if !n.Deleting {
 			for i := range c.Groups {
@@ -60,60 +61,30 @@ func count(c *compiler) {
 			}
 		}
 		for _, pod := range n.Pods {
-			if c.terms.displaced[pod.Key] {
+			if c.displaced[pod.Key] {
 				continue
 			}
-			terms = c.terms.selecting(terms, pod)
-			for _, term := range terms {
-				for _, g := range c.terms.groups[term] {
-					countRunning(c, g, n, pod.Terminating())
+			groups = c.groupsOf(groups, pod)
+			for _, i := range groups {
+				kind := c.Groups[i].Kind // kube-scheduler's spread does not count terminating pods
+				if pod.Terminating() && kind == topology.Spread || n.Deleting && kind == topology.Near {
+					continue
 				}
+				c.Counts.AddOn(i, n, 1, true)
 			}
-			if len(c.ports) > 0 {
+			if len(c.groupsByTerm[portTerm]) > 0 {
 				countPorts(c, n, catalog.PortsOf(&pod.Object.Spec))
 			}
 		}
 		countPorts(c, n, n.Ports)
+		c.Counts.repel(n, c.repelled[n.Name])
+		countExpected(c, n)
 	}
-	if len(c.Daemons) > 0 {
-		countDaemons(c)
-	}
-	countRepulsions(c)
-}
-
-// countRunning counts a pod that runs on n in the group. As in kube-scheduler, spread does not count terminating pods.
-// Affinity does not count pods on a node that is being deleted. If n may get one of several domains, the pod is possible in
-// each of them, and affinity counts it only in Total. If n takes no new pods, groups over the hostname count it only in
-// Total, because n is then no domain.
-func countRunning(c *compiler, group int, n *Node, terminating bool) {
-	g, counts := c.Groups[group], &c.Counts.groups[group]
-	d := n.Domain(g.Key)
-	spread := g.Kind == topology.Spread
-	if n.Deleting && g.Kind == topology.Near {
-		return
-	}
-	if g.Key == HostKey && d < 0 && !(terminating && spread) {
-		counts.Total++
-		return
-	}
-	if d == Outside || terminating && spread {
-		return
-	}
-	if d == Unsettled {
-		counts.Total++
-		if g.Kind != topology.Near && tolerates(g, n) {
-			for _, d := range c.DomainsOf(n, g.Key) {
-				counts.Present[d]++
-			}
+	for i, g := range c.Groups {
+		if g.Kind == topology.Near && len(c.OnNewNodes(g.Daemons)) > 0 {
+			c.Counts.groups[i].Total++ // a new node may run such a pod, so pods cannot satisfy the affinity by themselves
 		}
-		return
 	}
-	if !c.IsEligible(g, n) {
-		return
-	}
-	counts.Present[d]++
-	counts.Certain[d]++
-	counts.Total++
 }
 
 // countPorts counts each of the host ports in the groups of the ports that conflict with it. The ports are those that pods
@@ -123,7 +94,7 @@ func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 		return
 	}
 	for _, q := range ports {
-		for _, g := range c.ports {
+		for _, g := range c.groupsByTerm[portTerm] {
 			if q.Conflicts(c.Groups[g].Port) {
 				c.Counts.groups[g].Present[n.Index]++
 			}
@@ -131,27 +102,12 @@ func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 	}
 }
 
-// countRepulsions sets Limit to 0 in domains from which required anti-affinity of running pods excludes the group.
-func countRepulsions(c *compiler) {
-	at := map[string]*Node{}
-	for _, n := range c.All {
-		at[n.Name] = n
-	}
-	for _, r := range c.repulsions {
-		n := at[r.node]
-		if n == nil {
-			continue
-		}
-		for _, term := range r.terms {
-			for _, i := range c.terms.groups[term] {
-				g := c.Groups[i]
-				if g.Kind != topology.Apart {
-					continue
-				}
-				for _, d := range c.DomainsOf(n, g.Key) {
-					c.Counts.groups[i].Limit[d] = 0
-				}
-			}
+// repel sets Limit of the groups to 0 in each domain that n has or may get, because required anti-affinity of a pod on n
+// excludes their pods.
+func (c *Counts) repel(n *Node, groups []int) {
+	for _, g := range groups {
+		for _, d := range c.problem.DomainsOf(n, c.problem.Groups[g].Key) {
+			c.groups[g].Limit[d] = 0
 		}
 	}
 }
@@ -170,31 +126,27 @@ func (c *Counts) Clone() *Counts {
 // Of returns the counts of a group.
 func (c *Counts) Of(group int) *GroupCount { return &c.groups[group] }
 
-// markNode marks the domain of n as eligible for the group if the group counts pods on n. If the domain is Unsettled, it
-// marks each domain that n may get and in which the group may count pods on n.
+// markNode marks as eligible for the group each domain that n has or may get and in which the group may count pods on n.
 func (c *Counts) markNode(group int, n *Node) {
-	p, g, counts := c.problem, c.problem.Groups[group], &c.groups[group]
-	d := n.Domain(g.Key)
-	if !tolerates(g, n) {
+	p, g, eligible := c.problem, c.problem.Groups[group], c.groups[group].Eligible
+	known := n.Domain(g.Key)
+	if g.Kind != topology.Spread || g.Key == HostKey || known >= 0 && eligible[known] || !p.MayCount(g, n) {
 		return
 	}
-	switch {
-	case d >= 0:
-		counts.Eligible[d] = counts.Eligible[d] || p.IsEligible(g, n)
-	case d == Unsettled && !g.Lacks(n.Domain):
-		for _, d := range p.DomainsOf(n, g.Key) {
-			counts.Eligible[d] = counts.Eligible[d] || g.Filter.Terms == nil ||
-				p.MayMeet(g.Filter.Terms, n.MayHave.With(require.New(p.Keys[g.Key].Label, require.In, p.Keys[g.Key].Names[d])))
-		}
+	for _, d := range p.DomainsOf(n, g.Key) {
+		eligible[d] = eligible[d] || !n.InFlight || g.Filter.Terms == nil ||
+			p.MayMeet(g.Filter.Terms, n.MayHave.With(require.New(p.Keys[g.Key].Label, require.In, p.Keys[g.Key].Names[d])))
 	}
 }
 
-// IsEligible reports whether the group counts pods on n.
+// IsEligible reports whether the group is certain to count pods on n.
 func (p *Problem) IsEligible(g *Group, n *Node) bool {
-	if g.Filter.Terms != nil && !p.Meets(n, g.Filter.Terms) || g.Lacks(n.Domain) {
-		return false
-	}
-	return tolerates(g, n)
+	return tolerates(g, n) && !g.Lacks(n.Domain) && (g.Filter.Terms == nil || p.Meets(n, g.Filter.Terms))
+}
+
+// MayCount reports whether the group may count pods on n. If n has an instance, it equals IsEligible.
+func (p *Problem) MayCount(g *Group, n *Node) bool {
+	return p.IsEligible(g, n) || n.InFlight && tolerates(g, n) && !g.Lacks(n.Domain) && p.MayMeet(g.Filter.Terms, n.MayHave)
 }
 
 // tolerates reports whether the group counts pods on n in spite of the taints of n.
@@ -315,6 +267,30 @@ func (c *Counts) Add(group, d, n int, certain bool) {
 			for i := range counts.Present {
 				counts.Present[i] += int32(n)
 			}
+		}
+	}
+}
+
+// AddOn counts pods of the group on node n, if the group may count pods there. certain says that the pods are certain to
+// be on n. Pods that are not certain are possible in each domain that n has or may get, and so are pods on a node whose
+// domain is Unsettled. Affinity counts such pods only in Total. If n takes no new pods, groups over the hostname count all
+// pods only in Total, because n is no domain.
+func (c *Counts) AddOn(group int, n *Node, pods int, certain bool) {
+	p, g, counts := c.problem, c.problem.Groups[group], &c.groups[group]
+	if !p.MayCount(g, n) {
+		return
+	}
+	if g.Key == HostKey || n.Domain(g.Key) != Outside {
+		counts.Total += pods
+	}
+	certain = certain && n.Domain(g.Key) >= 0
+	counted := certain && (!n.InFlight || p.IsEligible(g, n))
+	for _, d := range p.DomainsOf(n, g.Key) {
+		if certain || g.Kind != topology.Near {
+			counts.Present[d] += int32(pods)
+		}
+		if counted {
+			counts.Certain[d] += int32(pods)
 		}
 	}
 }

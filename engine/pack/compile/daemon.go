@@ -24,8 +24,7 @@ import (
 // A DaemonSet is certain if no other pod, host port or volume can keep its pods off a node that it selects. If a pod is
 // refused because its affinity needs a DaemonSet pod, a later plan places it once a node with that DaemonSet pod exists.
 
-// A Daemon is a DaemonSet that affects pods to plan: a constraint of such a pod counts its pods, or its required
-// anti-affinity selects such a pod.
+// A Daemon is a DaemonSet, with what decides on its pods on new nodes and on pods that must avoid or join them.
 type Daemon struct {
 	*model.Daemon
 	// Certain says that no other pod, host port or volume can keep its pods off a node that it selects.
@@ -38,99 +37,63 @@ type Daemon struct {
 	// Members are the groups that count its pods. Repels are the groups of the pods that its required anti-affinity
 	// selects.
 	Members, Repels []int
-
-	terms []int // numbers of the terms of its required anti-affinity
 }
 
-// readDaemons sets Problem.Daemons: nil for a DaemonSet that is being deleted. It adds the terms of the DaemonSets' required
-// anti-affinity to c.terms.book.
+// readDaemons sets Problem.Daemons with Selects and Repels of each, and Group.RepelledBy.
 func readDaemons(c *compiler) {
-	for _, m := range c.Snapshot.Daemons() {
-		if m.Object.DeletionTimestamp != nil {
-			c.Daemons = append(c.Daemons, nil)
-			continue
-		}
-		d := &Daemon{Daemon: m}
+	for i, m := range c.Snapshot.Daemons() {
+		d := &Daemon{Daemon: m, Repels: c.repelledBy(m.Pod)}
 		d.Selects, _ = catalog.DaemonTerms(&m.Pod.Object.Spec)
 		for i, t := range d.Selects {
 			d.Selects[i] = t.Normalize(c.Settings.Labels.Aliases)
 		}
-		for _, t := range topology.Bans(m.Pod.Object, c.namespaces) {
-			d.terms = append(d.terms, c.terms.book.Number(t))
+		for _, g := range d.Repels {
+			c.Groups[g].RepelledBy = append(c.Groups[g].RepelledBy, i)
 		}
 		c.Daemons = append(c.Daemons, d)
 	}
 }
 
-// daemonsRepel reports whether some DaemonSet has required anti-affinity.
-func daemonsRepel(c *compiler) bool {
-	return slices.ContainsFunc(c.Daemons, func(d *Daemon) bool { return d != nil && len(d.terms) > 0 })
-}
-
-// joinDaemons sets Daemon.Members (the groups that count the pods of the DaemonSet), Daemon.Certain and Group.Daemons. It
-// sets the entries of DaemonSets that affect no class to nil, and c.Daemons to nil if none is left.
+// joinDaemons sets Daemon.Members, Daemon.Certain and Group.Daemons. It sets c.Daemons to nil if the DaemonSets affect no
+// pods to plan.
 func joinDaemons(c *compiler) {
-	var terms []int
 	relevant := false
 	for i, d := range c.Daemons {
-		if d == nil {
-			continue
-		}
-		terms = c.terms.selecting(terms, d.Pod)
-		for _, t := range terms {
-			d.Members = append(d.Members, c.terms.groups[t]...)
-		}
-		slices.Sort(d.Members)
-		d.Certain = isCertain(c, d, terms)
-		if len(d.Members) == 0 && !slices.ContainsFunc(c.Classes, func(class *Class) bool { return overlap(d.Repels, class.Members) }) {
-			c.Daemons[i] = nil
-			continue
-		}
-		relevant = true
+		d.Members = c.groupsOf(nil, d.Pod)
+		d.Certain = isCertain(c, d)
 		for _, m := range d.Members {
 			c.Groups[m].Daemons = append(c.Groups[m].Daemons, i)
 		}
+		relevant = relevant || len(d.Members)+len(d.Repels) > 0
 	}
 	if !relevant {
 		c.Daemons = nil
 	}
 }
 
-func overlap(a, b []int) bool {
-	return slices.ContainsFunc(a, func(x int) bool { return slices.Contains(b, x) })
-}
-
-// isCertain returns Daemon.Certain. terms are the terms that select the pods of d.
-func isCertain(c *compiler, d *Daemon, terms []int) bool {
+// isCertain returns Daemon.Certain. It uses Members.
+func isCertain(c *compiler, d *Daemon) bool {
 	spec := &d.Pod.Object.Spec
-	if len(d.terms) > 0 || spec.Affinity != nil && spec.Affinity.PodAffinity != nil &&
-		len(spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-		return false
-	}
-	if slices.ContainsFunc(spec.TopologySpreadConstraints, func(t corev1.TopologySpreadConstraint) bool {
-		return t.WhenUnsatisfiable != corev1.ScheduleAnyway
-	}) {
-		return false
-	}
-	if slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) {
-		return false
-	}
-	if slices.ContainsFunc(c.repulsions, func(r repulsion) bool { return overlap(r.terms, terms) }) {
-		return false
-	}
 	ports := catalog.PortsOf(spec)
-	return !slices.ContainsFunc(c.Daemons, func(o *Daemon) bool {
-		return o != nil && o != d && (overlap(o.terms, terms) || catalog.PortsConflict(ports, catalog.PortsOf(&o.Pod.Object.Spec)))
-	})
+	return !slices.ContainsFunc(topology.Of(d.Pod.Object, c.namespaces, nil), func(r topology.Rule) bool { return !r.Soft }) &&
+		!slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) &&
+		!slices.ContainsFunc(d.Members, func(m int) bool { return c.Groups[m].repelled }) &&
+		!slices.ContainsFunc(c.Daemons, func(o *Daemon) bool {
+			return o != d && catalog.PortsConflict(ports, catalog.PortsOf(&o.Pod.Object.Spec))
+		})
 }
 
-// expectedDaemons returns those of daemons that are in Problem.Daemons, have no pod on node n yet, and may get one. The pods
-// of daemons tolerate the taints of the node. The node's labels meet one of the sets in nodes.
+// expectedDaemons returns those of daemons that have no pod on node n yet, and may get one. The pods of daemons tolerate
+// the taints of the node. The node's labels meet one of the sets in nodes.
 func expectedDaemons(c *compiler, daemons []catalog.DaemonPod, nodes []require.Set, n *model.Node) []catalog.Presence {
 	return slices.DeleteFunc(catalog.PresencesOn(daemons, nodes, knownLabels(c, n)), func(x catalog.Presence) bool {
-		d := c.Daemons[x.Index]
-		return d == nil || slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return catalog.Owns(d.Daemon, pod) })
+		return runs(n, c.Daemons[x.Index].Daemon)
 	})
+}
+
+// runs reports whether a pod of the DaemonSet runs on node n.
+func runs(n *model.Node, d *model.Daemon) bool {
+	return slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return catalog.Owns(d, pod) })
 }
 
 // knownLabels returns a function that reports whether the node may get a label that it does not have yet, nil if it gets none.
@@ -160,34 +123,15 @@ func markOnNewNodes(c *compiler) {
 	}
 }
 
-// countDaemons counts the DaemonSet pods that existing nodes are expected to get. If an affinity group counts DaemonSet
-// pods of new nodes, it adds one to Total: such a pod may exist, so pods cannot satisfy the affinity by themselves.
-func countDaemons(c *compiler) {
-	for _, n := range c.All {
-		if !n.Deleting {
-			countExpected(c, n)
-		}
-	}
-	for m, g := range c.Groups {
-		if g.Kind == topology.Near && len(c.DaemonsOf(g)) > 0 {
-			c.Counts.groups[m].Total++
-		}
-	}
-}
-
 // countExpected counts the DaemonSet pods that node n is expected to get, and applies their anti-affinity.
 func countExpected(c *compiler, n *Node) {
 	for _, x := range n.Expected {
 		d := c.Daemons[x.Index]
-		certain := d.Certain && x.Certain && !portTaken(c, d, n)
+		certain := d.Certain && x.Certain && n.Index >= 0 && !portTaken(c, d, n)
 		for _, m := range d.Members {
-			countExpectedIn(c, n, m, certain)
+			c.Counts.AddOn(m, n, 1, certain)
 		}
-		for _, m := range d.Repels {
-			for _, domain := range c.DomainsOf(n, c.Groups[m].Key) {
-				c.Counts.groups[m].Limit[domain] = 0
-			}
-		}
+		c.Counts.repel(n, d.Repels)
 	}
 }
 
@@ -199,39 +143,14 @@ func portTaken(c *compiler, d *Daemon, n *Node) bool {
 	})
 }
 
-// countExpectedIn counts an expected DaemonSet pod on node n in group m. certain says that the pod is certain to run there.
-// All groups count it in Total. Groups of anti-affinity and spread also count it in Present of each domain that n has or
-// may get, unless spread is known not to count pods on n. If certain is true, n takes new pods and has a known domain,
-// affinity counts it in Present, too. Then all groups that count pods on n count it in Certain.
-func countExpectedIn(c *compiler, n *Node, m int, certain bool) {
-	g, counts := c.Groups[m], &c.Counts.groups[m]
-	counts.Total++
-	if g.Kind == topology.Spread && (!n.InFlight && !c.IsEligible(g, n) || !tolerates(g, n)) {
-		return
-	}
-	settled := n.Domain(g.Key) >= 0
-	certain = certain && settled && n.Index >= 0
-	for _, domain := range c.DomainsOf(n, g.Key) {
-		if g.Kind != topology.Near || certain {
-			counts.Present[domain]++
-		}
-		if certain && c.IsEligible(g, n) {
-			counts.Certain[domain]++
-		}
-	}
-}
-
-// refusedFor returns the name of a DaemonSet whose pods on new nodes a spread or anti-affinity rule over a label that nodes
-// share counts. It is empty if there is none.
-func (p *Problem) refusedFor(r *Rule) string {
+// countedOnNewNodes returns the names of the DaemonSets whose pods on new nodes a spread or anti-affinity rule over a label
+// that nodes share counts.
+func (p *Problem) countedOnNewNodes(r *Rule) []string {
 	g := p.Groups[r.Group]
 	if g.Kind == topology.Near || !p.onNewNodes(g) {
-		return ""
+		return nil
 	}
-	if names := p.DaemonsOf(g); len(names) > 0 {
-		return names[0]
-	}
-	return ""
+	return p.OnNewNodes(g.Daemons)
 }
 
 // onNewNodes reports whether new nodes may have the labels by which the group counts pods.
@@ -242,14 +161,6 @@ func (p *Problem) onNewNodes(g *Group) bool {
 	})
 }
 
-// dropDaemonRules removes preferred rules over labels that nodes share from the stage: those for which refuseDaemonRules
-// would refuse the class if they were required.
-func dropDaemonRules(c *compiler, stage *Stage) {
-	if len(c.Daemons) > 0 {
-		stage.OverDomains = slices.DeleteFunc(slices.Clone(stage.OverDomains), func(r Rule) bool { return r.Soft && c.refusedFor(&r) != "" })
-	}
-}
-
 // refuseDaemonRules returns a reason to refuse the class if its required spread or anti-affinity over labels that nodes
 // share counts DaemonSet pods on new nodes, or if required anti-affinity of such pods over these labels selects the class.
 // Otherwise the verdict is OK.
@@ -258,58 +169,28 @@ func refuseDaemonRules(c *compiler, class *Class) model.Verdict {
 		return model.Verdict{Rule: model.RuleTopology, Cause: cause, Key: c.Keys[g.Key].Label, Subject: "DaemonSet " + daemon}
 	}
 	for _, r := range class.Last().OverDomains {
-		if name := c.refusedFor(&r); name != "" && r.Kind == topology.Spread {
-			return refusal(model.CauseDaemonSpread, c.Groups[r.Group], name)
-		} else if name != "" {
-			return refusal(model.CauseAntiAffinity, c.Groups[r.Group], name)
+		if names := c.countedOnNewNodes(&r); len(names) > 0 && r.Kind == topology.Spread {
+			return refusal(model.CauseDaemonSpread, c.Groups[r.Group], names[0])
+		} else if len(names) > 0 {
+			return refusal(model.CauseAntiAffinity, c.Groups[r.Group], names[0])
 		}
 	}
 	for _, m := range class.Members {
-		if g := c.Groups[m]; g.Key != HostKey && c.onNewNodes(g) {
-			if names := c.daemonsRepelling(m); len(names) > 0 {
-				return refusal(model.CauseOthersAffinity, g, names[0])
-			}
+		g := c.Groups[m]
+		if names := c.OnNewNodes(g.RepelledBy); len(names) > 0 && g.Key != HostKey && c.onNewNodes(g) {
+			return refusal(model.CauseOthersAffinity, g, names[0])
 		}
 	}
 	return model.Verdict{}
 }
 
-// DaemonsOf returns the names of the DaemonSets whose pods the group counts and which may run on new nodes.
-func (p *Problem) DaemonsOf(g *Group) []string {
+// OnNewNodes returns the names of those of the DaemonSets, given by their indices in Daemons, that may run on new nodes.
+func (p *Problem) OnNewNodes(daemons []int) []string {
 	var out []string
-	for _, i := range g.Daemons {
+	for _, i := range daemons {
 		if p.Daemons[i].OnNewNodes {
 			out = append(out, p.Daemons[i].Key)
 		}
 	}
 	return out
-}
-
-// daemonsRepelling returns the names of the DaemonSets whose required anti-affinity selects the group's pods and which
-// may run on new nodes.
-func (p *Problem) daemonsRepelling(group int) []string {
-	var out []string
-	for _, d := range p.Daemons {
-		if d != nil && d.OnNewNodes && slices.Contains(d.Repels, group) {
-			out = append(out, d.Key)
-		}
-	}
-	return out
-}
-
-// BlockingDaemons returns the names of the DaemonSets that may keep the class off new nodes. They are sorted. Rules of the
-// stage over the hostname count pods of these DaemonSets, or their required anti-affinity over the hostname selects the
-// class.
-func (p *Problem) BlockingDaemons(c *Class, s *Stage) []string {
-	var out []string
-	for r := range s.Rules {
-		if g := p.Groups[r.Group]; g.Key == HostKey {
-			out = append(out, p.DaemonsOf(g)...)
-		}
-	}
-	for _, m := range c.NodeMembers {
-		out = append(out, p.daemonsRepelling(m)...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

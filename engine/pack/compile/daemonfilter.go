@@ -8,11 +8,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// filterDaemons sets Daemons and DaemonAffinity of the stage.
+// filterDaemons sets Daemons and DaemonAffinity of the stage. It also removes preferred rules over labels that nodes share:
+// those for which refuseDaemonRules would refuse the class if they were required.
 func filterDaemons(c *compiler, s *Spec, stage *Stage) {
-	if len(c.Daemons) == 0 {
-		return
-	}
+	stage.OverDomains = slices.DeleteFunc(slices.Clone(stage.OverDomains), func(r Rule) bool {
+		return r.Soft && len(c.countedOnNewNodes(&r)) > 0
+	})
 	var avoid []int
 	var oneOf [][]int
 	counted := true // whether each affinity rule over the hostname counts DaemonSet pods
@@ -25,11 +26,11 @@ func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 		counted = counted && len(g.Daemons) > 0
 		oneOf = append(oneOf, slices.DeleteFunc(slices.Clone(g.Daemons), func(i int) bool { return !c.Daemons[i].Certain }))
 	}
-	for i, d := range c.Daemons {
-		if d != nil && overlap(d.Repels, s.NodeMembers) {
-			avoid = append(avoid, i)
-		}
+	for _, m := range s.NodeMembers {
+		avoid = append(avoid, c.Groups[m].RepelledBy...)
 	}
+	slices.Sort(avoid)
+	avoid = slices.Compact(avoid)
 	stage.Daemons = c.Intern.Daemons(avoid, nil)
 	if len(oneOf) > 0 && counted {
 		stage.DaemonAffinity = c.Intern.Daemons(avoid, oneOf)

@@ -1,72 +1,57 @@
 package compile
 
-import (
-	"runtime"
-	"sync"
-)
+import "runtime"
 
 // An interner groups items by their encoding and numbers the groups in order of first appearance.
 type interner struct {
 	numbers []int          // numbers[i] is the number of item i
 	texts   []string       // texts[n] is the encoding with number n
-	marks   []int          // marks[n] is the mark that the encoder returned for text n
 	firsts  []int          // firsts[n] is the first item with number n
 	number  map[string]int // number[text] is the number of an encoding
 }
 
-// An encoder appends the encoding of item i to b and returns the result. mark is a position in the encoding that
-// separates two parts of it, such as the amounts and the rest. It is stored in interner.marks.
-type encoder func(b []byte, i int) (out []byte, mark int)
-
-// perEncoder is the least number of items per goroutine of intern, if there is more than one goroutine. There are at most
+// perPart is the least number of items per goroutine of intern, if there is more than one goroutine. There are at most
 // GOMAXPROCS goroutines.
-const perEncoder = 500
+const perPart = 500
 
-// intern numbers n items. Goroutines share the work, each with its own encoder. The result does not depend on the number
-// of goroutines.
-func intern(n int, newEncoder func() encoder) *interner {
-	parts := max(1, min(runtime.GOMAXPROCS(0), n/perEncoder))
-	all := make([]*interner, parts)
+// intern numbers n items. encode appends the encoding of an item to b. Goroutines share the work. The result does not
+// depend on their number.
+func intern(n int, encode func(b []byte, item int) []byte) *interner {
+	parts := max(1, min(runtime.GOMAXPROCS(0), n/perPart))
+	all, waits := make([]*interner, parts), make([]func(), parts)
 	numbers := make([]int, n)
-	var done sync.WaitGroup
-	for k := range all {
+	for k := range parts {
 		from, to := k*n/parts, (k+1)*n/parts
 		all[k] = &interner{numbers: numbers[from:to], number: make(map[string]int, (to-from)/4)}
-		run := func() { all[k].encode(from, newEncoder()) }
-		if k < parts-1 {
-			done.Go(run)
-		} else {
-			run()
-		}
+		waits[k] = Aside(func() { all[k].encode(from, encode) })
 	}
-	done.Wait()
-	first := all[0]
-	for _, part := range all[1:] {
-		first.merge(part)
+	waits[0]()
+	for k, part := range all[1:] {
+		waits[k+1]()
+		all[0].merge(part)
 	}
-	first.numbers = numbers
-	return first
+	all[0].numbers = numbers
+	return all[0]
 }
 
 // encode numbers the items of one goroutine. from is the index of the first of these items.
-func (a *interner) encode(from int, encode encoder) {
+func (a *interner) encode(from int, encode func(b []byte, item int) []byte) {
 	var b []byte
-	var mark int
 	for i := range a.numbers {
-		b, mark = encode(b[:0], from+i)
+		b = encode(b[:0], from+i)
 		id, ok := a.number[string(b)]
 		if !ok {
-			id = a.add(string(b), mark, from+i)
+			id = a.add(string(b), from+i)
 		}
 		a.numbers[i] = id
 	}
 }
 
 // add adds a new encoding and returns its number. first is the first item with the encoding.
-func (a *interner) add(text string, mark, first int) int {
+func (a *interner) add(text string, first int) int {
 	id := len(a.texts)
 	a.number[text] = id
-	a.texts, a.marks, a.firsts = append(a.texts, text), append(a.marks, mark), append(a.firsts, first)
+	a.texts, a.firsts = append(a.texts, text), append(a.firsts, first)
 	return id
 }
 
@@ -77,7 +62,7 @@ func (a *interner) merge(part *interner) {
 	for old, text := range part.texts {
 		id, ok := a.number[text]
 		if !ok {
-			id = a.add(text, part.marks[old], part.firsts[old])
+			id = a.add(text, part.firsts[old])
 		}
 		renumbered[old] = id
 	}

@@ -24,7 +24,8 @@ type Node struct {
 	// InFlight says that the node is a NodeClaim without an instance. It may become one of several instance types.
 	InFlight bool
 	// MayHave are the values that each label of the node has or may get. A node in flight takes a pod only if all of these
-	// values meet the pod's requirements. For a node with an instance, MayHave can be empty: then its Labels are used.
+	// values meet the pod's requirements. For a node with an instance they are its Labels. They are set when they are needed
+	// first, before that MayHave is empty.
 	MayHave require.Set
 	// Room is the free capacity less the requests of expected DaemonSet pods, by dimension. It is ManyVolumes in dimensions
 	// of volumes, which Attachable limits instead. It may be nil if Index is -1.
@@ -33,15 +34,13 @@ type Node struct {
 	// method Domain returns Index for it. Domains is nil if there are no topology groups.
 	Domains []int
 	// Attachable[d] is how many more volumes CSI driver d can attach to the node. A driver without an entry has no known
-	// limit. Attached has the volumes that are attached already, see attachmentOf.
+	// limit. Attached has the volumes that are attached already, see AttachVolume.
 	Attachable map[string]int
 	Attached   map[string]bool
 	// Ports are the host ports of all DaemonSets whose pods may run on the node. Pods of some of them may run there already.
 	Ports []catalog.Port
 	// Expected are the DaemonSets of Problem.Daemons that have no pod on the node yet, but may get one.
 	Expected []catalog.Presence
-
-	labels require.Set // the labels that Meets uses: MayHave, or Labels if MayHave is empty; set on first use
 }
 
 // Domain returns the node's domain of the key.
@@ -58,7 +57,8 @@ func (n *Node) IsNominated(s *model.Snapshot, pod *model.Pod) bool {
 	return name != "" && (name == n.Name || n.Claim != nil && name == n.Claim.Name)
 }
 
-// compileNodes sets Problem.Nodes and Problem.All.
+// compileNodes sets Problem.Nodes and Problem.All. It omits NodeClaims without an instance that are being deleted, and those
+// that no instance type fits.
 func compileNodes(c *compiler) {
 	least := leastDemand(c)
 	var closed []*Node
@@ -66,12 +66,15 @@ func compileNodes(c *compiler) {
 		if len(c.Groups) == 0 && m.Launched() && (m.Deleting || lacks(c, m, least)) {
 			continue
 		}
-		n := compileNode(c, m, least)
-		switch {
-		case n == nil:
-		case n.Index < 0:
+		n := &Node{Node: m, Index: -1}
+		if m.Launched() {
+			compileLaunched(c, n, least)
+		} else if m.Deleting || !compileInFlight(c, n) {
+			continue
+		}
+		if n.Index < 0 {
 			closed = append(closed, n)
-		default:
+		} else {
 			c.Nodes = append(c.Nodes, n)
 		}
 	}
@@ -106,21 +109,6 @@ func lacks(c *compiler, n *model.Node, least []int64) bool {
 	return false
 }
 
-// compileNode returns the Node for m. For a NodeClaim without an instance it returns nil if the claim is being deleted or
-// no instance type fits it. It also does so if the claim takes no pods (Snapshot.Closed) and there are no topology groups.
-// least is the result of leastDemand.
-func compileNode(c *compiler, m *model.Node, least []int64) *Node {
-	n := &Node{Node: m, Index: -1}
-	switch {
-	case m.Launched():
-		compileLaunched(c, n, least)
-		return n
-	case m.Deleting, len(c.Groups) == 0 && c.Snapshot.Closed(m), !compileInFlight(c, n):
-		return nil
-	}
-	return n
-}
-
 // compileInFlight sets the fields of a node in flight from the instance types that it may become: Room is the least, Ports
 // and Expected are the union over these types. An expected DaemonSet is certain only if it is certain for each type. It
 // returns false if there are none.
@@ -130,7 +118,7 @@ func compileInFlight(c *compiler, n *Node) bool {
 	if len(types) == 0 {
 		return false
 	}
-	daemons := c.daemonsOn.on(c, n.Node)
+	daemons := daemonsOn(c, n.Node)
 	var labels []require.Set
 	for i, t := range types {
 		reqs := t.Requirements.And(n.MayHave)
@@ -173,13 +161,13 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	if n.Deleting {
 		return
 	}
+	daemons := daemonsOn(c, n.Node)
 	if len(c.Daemons) > 0 {
-		n.Expected = expectedDaemons(c, c.daemonsOn.on(c, n.Node), []require.Set{require.FromLabels(n.Labels)}, n.Node)
+		n.Expected = expectedDaemons(c, daemons, []require.Set{require.FromLabels(n.Labels)}, n.Node)
 	}
 	if lacks(c, n.Node, least) || c.Snapshot.Closed(n.Node) {
 		return
 	}
-	daemons := c.daemonsOn.on(c, n.Node)
 	if catalog.NeedsLabels(daemons) {
 		n.MayHave = require.FromLabels(n.Labels)
 	}
@@ -278,34 +266,29 @@ func unionOfLabels(types []*model.InstanceType, wanted require.Set) require.Set 
 // Meets reports whether the node's labels meet one of the terms of a. A node in flight must meet it with all values that
 // its labels may get.
 func (p *Problem) Meets(n *Node, a *catalog.NodeTerms) bool {
-	if n.labels.Len() == 0 {
-		if n.labels = n.MayHave; n.labels.Len() == 0 {
-			n.labels = require.FromLabels(n.Labels)
-		}
+	if n.MayHave.Len() == 0 {
+		n.MayHave = require.FromLabels(n.Labels)
 	}
 	return slices.ContainsFunc(a.Terms, func(term require.Set) bool {
 		if n.InFlight || !n.Registered {
 			term = term.Normalize(p.Settings.Labels.Aliases) // the node will get deprecated labels as well
 		}
 		if n.InFlight {
-			return n.labels.Implies(term, nil)
+			return n.MayHave.Implies(term, nil)
 		}
-		_, ok := n.labels.Compatible(term, nil)
+		_, ok := n.MayHave.Compatible(term, nil)
 		return ok
 	})
 }
 
-// A daemonCache holds the results of DaemonsTolerating by an encoding of the arguments, because most nodes have the same
-// taints.
-type daemonCache map[string][]catalog.DaemonPod
-
-// on returns the DaemonSets whose pods tolerate the node's taints, see catalog.DaemonsTolerating.
-func (l daemonCache) on(c *compiler, n *model.Node) []catalog.DaemonPod {
+// daemonsOn returns the DaemonSets whose pods tolerate the node's taints, see catalog.DaemonsTolerating. It stores the result
+// in c.daemons, because most nodes have the same taints.
+func daemonsOn(c *compiler, n *model.Node) []catalog.DaemonPod {
 	key := string(encode.Messages([]byte{encode.Bool(n.Registered)}, n.Taints))
-	list, known := l[key]
+	list, known := c.daemons[key]
 	if !known {
 		list = catalog.DaemonsTolerating(c.Snapshot.Daemons(), n.Taints, c.Settings.Labels, n.Registered)
-		l[key] = list
+		c.daemons[key] = list
 	}
 	return list
 }

@@ -22,8 +22,8 @@ type Problem struct {
 	Classes []*Class
 	Keys    []*Key
 	Groups  []*Group
-	// Daemons[i] is the DaemonSet with index i in the snapshot. It is nil if the DaemonSet is being deleted or affects no
-	// pod to plan (see Daemon). The list is empty if all are nil.
+	// Daemons[i] is the DaemonSet with index i in the snapshot. The list is empty if no group counts DaemonSet pods, and no
+	// DaemonSet has required anti-affinity.
 	Daemons []*Daemon
 	// Nodes are the nodes that may take pods: initialized ones first, then the others, each by name. All is Nodes followed
 	// by nodes that take no pods. Topology constraints count the pods on all of them. Without topology groups, All leaves out
@@ -31,8 +31,6 @@ type Problem struct {
 	Nodes, All []*Node
 	// Counts are how many pods each topology group counts in each domain before any pod to plan is placed.
 	Counts *Counts
-
-	terms termIndex
 }
 
 // Settings are the parameters of a plan that affect what pods require.
@@ -51,18 +49,25 @@ type compiler struct {
 	*Problem
 	pods       []*model.Pod
 	namespaces topology.Namespaces
-	softTaints bool // some pool or node has a PreferNoSchedule taint
+	softTaints bool    // some pool or node has a PreferNoSchedule taint
+	specs      []*Spec // the specs of the classes that are tried, without duplicates
+	book       *topology.Book
+	selecting  []int // buffer of groupsOf
 	groupAt    map[groupKey]int
-	repulsions []repulsion
-	ports      []int // indices of the groups with a host port
-	daemonsOn  daemonCache
+	// groupsByTerm[n] are the indices of the groups of term n in book, rising. Those of portTerm have a host port.
+	groupsByTerm map[int][]int
+	// displaced has the keys of Snapshot.Displaced. These pods do not count on the node on which they still run.
+	displaced map[string]bool
+	// repelled[n] are the indices of the groups that required anti-affinity of pods on the node with name n selects.
+	repelled map[string][]int
+	daemons  map[string][]catalog.DaemonPod // results of daemonsOn, by an encoding of the node's taints and Registered
 }
 
 // Compile returns the problem of placing the pods, which are in key order without duplicates.
 //
 // Each step uses results of earlier ones. The first key is the hostname, because HostKey is 0. findRepulsions and
-// readDaemons precede classify, which distinguishes pods by the labels that terms read. joinGroups uses the groups
-// that classify makes. compileNodes uses the demands of all classes, and numbers the domains of nodes. findReach uses
+// readDaemons precede classify, which distinguishes pods by the labels that terms read. These three make the groups that
+// joinGroups uses. compileNodes uses the demands of all classes, and numbers the domains of nodes. findReach uses
 // the catalog, and numbers the domains of new nodes. count uses all domains and the results of markOnNewNodes.
 // finishStages uses the groups, the domains of new nodes and the results of markOnNewNodes.
 func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
@@ -70,11 +75,14 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	c := &compiler{
 		Problem: &Problem{
 			Snapshot: s, Settings: o, Dimensions: d, Volumes: catalog.NewVolumes(s, d, pods), Intern: catalog.NewInterner(),
-			terms: newTermIndex(s.Displaced()),
 		},
-		pods: pods, softTaints: softTaints(s), groupAt: map[groupKey]int{}, daemonsOn: daemonCache{},
+		pods: pods, namespaces: namespaceIndex(s), softTaints: softTaints(s), book: topology.NewBook(),
+		groupAt: map[groupKey]int{}, groupsByTerm: map[int][]int{}, displaced: map[string]bool{}, repelled: map[string][]int{},
+		daemons: map[string][]catalog.DaemonPod{},
 	}
-	c.namespaces = namespaceIndex(s)
+	for _, pod := range s.Displaced() {
+		c.displaced[pod.Key] = true
+	}
 	c.keyOf(corev1.LabelHostname)
 	wait := Aside(func() { c.Catalog = catalog.Compile(s, c.Volumes, o.Settings) })
 	c.findRepulsions()
@@ -84,22 +92,17 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	compileNodes(c)
 	wait()
 	if o.Slack > 0 {
-		c.Catalog.LeaveSlack(o.Slack, c.demands())
+		var demands []*catalog.Demand
+		for _, class := range c.Classes {
+			demands = append(demands, class.Demand)
+		}
+		c.Catalog.LeaveSlack(o.Slack, demands)
 	}
 	c.findReach()
 	markOnNewNodes(c)
 	count(c)
 	finishStages(c)
 	return c.Problem
-}
-
-// demands returns the demand of each class, in the order of the classes.
-func (c *compiler) demands() []*catalog.Demand {
-	var out []*catalog.Demand
-	for _, class := range c.Classes {
-		out = append(out, class.Demand)
-	}
-	return out
 }
 
 // softTaints reports whether some pool or node has a PreferNoSchedule taint.

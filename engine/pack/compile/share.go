@@ -2,9 +2,11 @@ package compile
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
 // The work of a plan grows with the number of different requirements of pods, and with the number of pods that topology
@@ -13,7 +15,7 @@ const (
 	// maxWork is the work budget of one plan. One unit is about the work of one comparison.
 	maxWork = 2_000_000
 	// setWork is the work for one ruleSet. termsWork is added for each new combination of node selector, node affinity and
-	// tolerations (nodeRequirements), because it is compared with every instance type.
+	// tolerations (appendNodeRequirements), because it is compared with every instance type.
 	setWork, termsWork = 100, 2_500
 	// alwaysTried is the largest number of ruleSets for which work is not limited.
 	alwaysTried = 200
@@ -30,26 +32,24 @@ type setCost struct {
 	cost int
 }
 
-// shareWork returns for each ruleSet whether the plan tries its pods. Nil means all. setOf returns the index of the
-// ruleSet of pod i of c.pods. samples are the indices of one pod of each class.
+// shareWork returns for each ruleSet whether the plan tries its pods. Nil means all. setOf[i] is the index of the
+// ruleSet of pod i of c.pods. read are the terms of all ruleSets. samples are the indices of one pod of each class.
 //
 // Each namespace has the same share of maxWork. What a namespace does not use is left to those with more work. Within a
 // namespace, cheap ruleSets are tried first. The order of ruleSets of equal cost changes every rotationSeconds, so that
 // later plans try other ones.
-func shareWork(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []int) []bool {
+func shareWork(c *compiler, sets []ruleSet, setOf []int, read *topology.Book, samples []int) []bool {
 	if len(sets) <= alwaysTried {
 		return nil
 	}
-	demands := workByNamespace(c, sets, setOf, samples)
-	names := make([]string, 0, len(demands))
+	demands := workByNamespace(c, sets, setOf, read, samples)
 	total := map[string]int{}
 	for name, list := range demands {
-		names = append(names, name)
 		for _, d := range list {
 			total[name] += d.cost
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(total[a]-total[b], cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(demands), func(a, b string) int { return cmp.Or(total[a]-total[b], cmp.Compare(a, b)) })
 	tried, left := make([]bool, len(sets)), maxWork
 	rotation := int(c.Snapshot.Now.Unix() / rotationSeconds)
 	for i, name := range names {
@@ -69,11 +69,11 @@ func shareWork(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []i
 
 // workByNamespace returns, by namespace, the ruleSets whose work is charged to it. A ruleSet that pods of several
 // namespaces have is charged to the namespace with the fewest ruleSets.
-func workByNamespace(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []int) map[string][]setCost {
+func workByNamespace(c *compiler, sets []ruleSet, setOf []int, read *topology.Book, samples []int) map[string][]setCost {
 	users := make([]map[string]bool, len(sets))
 	count := map[string]int{}
 	for i, pod := range c.pods {
-		n := setOf(i)
+		n := setOf[i]
 		if users[n] == nil {
 			users[n] = map[string]bool{}
 		}
@@ -86,21 +86,18 @@ func workByNamespace(c *compiler, sets []ruleSet, setOf func(pod int) int, sampl
 	for i, pod := range samples {
 		labels[i] = c.pods[pod].Object.Labels
 	}
-	breadths := c.terms.book.Breadths(labels)
+	breadths := read.Breadths(labels)
 	terms := map[string]bool{}
 	out := map[string][]setCost{}
 	for n := range sets {
-		payer := ""
-		for ns := range users[n] {
-			if payer == "" || count[ns] < count[payer] || count[ns] == count[payer] && ns < payer {
-				payer = ns
-			}
-		}
+		payer := slices.MinFunc(slices.Collect(maps.Keys(users[n])), func(a, b string) int {
+			return cmp.Or(count[a]-count[b], cmp.Compare(a, b))
+		})
 		cost := setWork
 		for _, r := range sets[n].rules {
-			cost += breadths[c.terms.book.Number(r.Term)]
+			cost += breadths[read.Number(r.Term)]
 		}
-		if key := nodeRequirements(sets[n].first); !terms[key] {
+		if key := string(appendNodeRequirements(nil, &sets[n].first.Object.Spec)); !terms[key] {
 			terms[key] = true
 			cost += termsWork
 		}

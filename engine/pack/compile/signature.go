@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,40 +11,32 @@ import (
 	"github.com/karpenter-go/karpenter/engine/volume"
 )
 
-// A signer encodes the fields of a pod that kube-scheduler reads, except labels. Pods with equal encodings, labels and
-// namespaces are equal to kube-scheduler.
-type signer struct {
-	c       *compiler
-	amounts map[uintptr]string // amounts[p] is the encoding of the requests in the map at address p; equal pods share the map
+// appendAmounts appends the amounts that the pod requests, by dimension, without those of volumes.
+func (c *compiler) appendAmounts(b []byte, pod *model.Pod) []byte {
+	for _, name := range c.Dimensions.Names[:c.Dimensions.Plain] {
+		b = encode.Int(b, pod.Requests[name])
+	}
+	return b
 }
 
-func newSigner(c *compiler) *signer { return &signer{c: c, amounts: map[uintptr]string{}} }
-
-// sign appends the encoding of a pod to b. The requested amounts come first; they end at position amounts.
-func (s *signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
+// appendRequirements appends the fields of a pod that kube-scheduler reads, except labels and amounts of resources. Pods
+// with equal encodings, amounts, labels and namespaces are equal to kube-scheduler.
+func (c *compiler) appendRequirements(b []byte, pod *model.Pod) []byte {
 	spec := &pod.Object.Spec
-	id := reflect.ValueOf(pod.Requests).Pointer()
-	text, ok := s.amounts[id]
-	if !ok {
-		text = string(encode.Ints(nil, s.c.Dimensions.Vector(pod.Requests)[:s.c.Dimensions.Plain]))
-		s.amounts[id] = text
-	}
-	b = append(b, text...)
-	amounts = len(b)
 	b = appendNodeRequirements(b, spec)
 	b = encode.Int(b, int64(pod.Priority()))
 	b = encode.Int(b, int64(len(spec.ResourceClaims)))
 	b = catalog.EncodePorts(b, catalog.PortsOf(spec))
-	if defaults := s.c.Settings.defaultsOf(pod); hasPodRules(spec) || len(defaults) > 0 {
+	if defaults := c.Settings.defaultsOf(pod); hasPodRules(spec) || len(defaults) > 0 {
 		b = encode.String(b, pod.Object.Namespace)
 		b = encode.PodRules(b, spec)
 		b = encode.Messages(b, defaults)
 		b = appendOwnLabels(b, pod.Object)
 	}
 	if len(spec.Volumes) > 0 {
-		b = s.signVolumes(b, pod)
+		b = c.appendVolumes(b, pod)
 	}
-	return b, amounts
+	return b
 }
 
 // appendNodeRequirements appends what the pod requires of nodes: node selector, node affinity and tolerations.
@@ -59,15 +50,10 @@ func appendNodeRequirements(b []byte, spec *corev1.PodSpec) []byte {
 	return encode.Messages(b, spec.Tolerations)
 }
 
-// nodeRequirements returns the encoding of what the pod requires of nodes.
-func nodeRequirements(pod *model.Pod) string {
-	return string(appendNodeRequirements(nil, &pod.Object.Spec))
-}
-
-// signVolumes appends the CSI drivers and topologies of the pod's volumes, and what they use of attach limits. If no node
+// appendVolumes appends the CSI drivers and topologies of the pod's volumes, and what they use of attach limits. If no node
 // can satisfy a claim at present, it appends the reason, without drivers and topologies.
-func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
-	volumes, no := volume.Of(s.c.Snapshot, pod)
+func (c *compiler) appendVolumes(b []byte, pod *model.Pod) []byte {
+	volumes, no := volume.Of(c.Snapshot, pod)
 	b = encode.String(b, no.Subject)
 	for _, v := range volumes {
 		b = encode.String(b, v.Driver)
@@ -76,8 +62,8 @@ func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
 		}
 		b = append(b, 0)
 	}
-	if s.c.Volumes.Limited() {
-		b = encode.Ints(b, s.c.Volumes.Demand(pod)[s.c.Dimensions.Plain:])
+	if c.Volumes.Limited() {
+		b = encode.Ints(b, c.Volumes.Demand(pod)[c.Dimensions.Plain:])
 	}
 	return b
 }
@@ -98,22 +84,15 @@ func (s *Settings) defaultsOf(pod *model.Pod) []corev1.TopologySpreadConstraint 
 
 // appendOwnLabels appends the values of the pod's labels that its matchLabelKeys and mismatchLabelKeys name.
 func appendOwnLabels(b []byte, o *corev1.Pod) []byte {
-	own := func(keys []string) {
-		for _, k := range keys {
-			b = encode.String(b, o.Labels[k])
-		}
-	}
 	for i := range o.Spec.TopologySpreadConstraints {
-		own(o.Spec.TopologySpreadConstraints[i].MatchLabelKeys)
+		b = appendValues(b, o, o.Spec.TopologySpreadConstraints[i].MatchLabelKeys)
 	}
 	terms := func(hard []corev1.PodAffinityTerm, soft []corev1.WeightedPodAffinityTerm) {
 		for i := range hard {
-			own(hard[i].MatchLabelKeys)
-			own(hard[i].MismatchLabelKeys)
+			b = appendValues(b, o, hard[i].MatchLabelKeys, hard[i].MismatchLabelKeys)
 		}
 		for i := range soft {
-			own(soft[i].PodAffinityTerm.MatchLabelKeys)
-			own(soft[i].PodAffinityTerm.MismatchLabelKeys)
+			b = appendValues(b, o, soft[i].PodAffinityTerm.MatchLabelKeys, soft[i].PodAffinityTerm.MismatchLabelKeys)
 		}
 	}
 	if a := o.Spec.Affinity; a != nil && a.PodAffinity != nil {
@@ -121,6 +100,16 @@ func appendOwnLabels(b []byte, o *corev1.Pod) []byte {
 	}
 	if a := o.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
 		terms(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return b
+}
+
+// appendValues appends the values of the pod's labels with the keys.
+func appendValues(b []byte, o *corev1.Pod, keys ...[]string) []byte {
+	for _, list := range keys {
+		for _, k := range list {
+			b = encode.String(b, o.Labels[k])
+		}
 	}
 	return b
 }

@@ -34,14 +34,11 @@ type Stage struct {
 	Daemons, DaemonAffinity *catalog.DaemonFilter
 }
 
-// A Rule is a spread, affinity or anti-affinity constraint of a pod: a topology.Rule with numbers instead of names.
+// A Rule is a spread, affinity or anti-affinity constraint of a pod. If it is Soft, it restricts where the pod itself goes,
+// but not pods that are placed later.
 type Rule struct {
-	Kind       topology.Kind
-	Self       bool // the group counts the pod itself
-	Soft       bool // a preference: it restricts where the pod itself goes, but not pods that are placed later
-	Group      int  // the group that counts the pods to which the constraint refers: index in Problem.Groups
-	MaxSkew    int  // for spread, as in the API
-	MinDomains int  // for spread, as in the API
+	topology.Rule
+	Group int // the group that counts the pods to which the constraint refers: index in Problem.Groups
 	// Affinity is set for required affinity: the groups of all required affinity of the pod. They decide on
 	// kube-scheduler's first-pod exception: if no other pod matches any required affinity of a pod, the pod may satisfy it
 	// by itself.
@@ -50,14 +47,11 @@ type Rule struct {
 
 // Rules yields the rules of OverDomains, then those of PerNode.
 func (s *Stage) Rules(yield func(*Rule) bool) {
-	for i := range s.OverDomains {
-		if !yield(&s.OverDomains[i]) {
-			return
-		}
-	}
-	for i := range s.PerNode {
-		if !yield(&s.PerNode[i]) {
-			return
+	for _, rules := range [][]Rule{s.OverDomains, s.PerNode} {
+		for i := range rules {
+			if !yield(&rules[i]) {
+				return
+			}
 		}
 	}
 }
@@ -67,7 +61,7 @@ func (s *Stage) HasNear() bool {
 	return slices.ContainsFunc(s.PerNode, func(r Rule) bool { return r.Kind == topology.Near })
 }
 
-// compileStages sets Stages, Required and Drivers of s. The verdict is the reason why no node can take the pods in this
+// compileStages sets Stages and Required of s. The verdict is the reason why no node can take the pods in this
 // plan, or OK.
 //
 // Preferences are dropped from stage to stage in Karpenter's order: pod affinity, pod anti-affinity, node affinity, then
@@ -76,16 +70,15 @@ func (s *Stage) HasNear() bool {
 // tolerates them.
 func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	spec := &pod.Object.Spec
+	if len(spec.ResourceClaims) > 0 {
+		return model.Verdict{Rule: model.RuleUnsupported, Subject: "spec.resourceClaims (dynamic resource allocation)"}
+	}
 	required, no := catalog.RequiredTerms(spec)
 	if !no.OK() {
 		return no
 	}
 	s.Required = c.Intern.Terms(required)
-	volumes, no := volume.Of(c.Snapshot, pod)
-	if !no.OK() {
-		return no
-	}
-	plain, no := withVolumes(c, s, volumes)
+	plain, no := withVolumes(c, s.Required, pod)
 	if !no.OK() {
 		return no
 	}
@@ -96,7 +89,7 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	if !c.Settings.IgnorePreferences {
 		preferred = preferredTerms(spec)
 	}
-	for {
+	for more := true; more; {
 		stage := Stage{ID: len(s.Stages), Terms: plain, Tolerations: tolerations}
 		if len(preferred) > 0 {
 			var terms []require.Set
@@ -107,16 +100,12 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 		}
 		addRules(c, &stage, s, rules)
 		s.Stages = append(s.Stages, stage)
-		if at := heaviest(rules, topology.Near); at >= 0 {
-			rules = slices.Delete(rules, at, at+1)
-		} else if at := heaviest(rules, topology.Apart); at >= 0 {
-			rules = slices.Delete(rules, at, at+1)
-		} else if len(preferred) > 0 {
+		switch {
+		case dropHeaviest(&rules, topology.Near), dropHeaviest(&rules, topology.Apart):
+		case len(preferred) > 0:
 			preferred = preferred[1:]
-		} else if at := heaviest(rules, topology.Spread); at >= 0 {
-			rules = slices.Delete(rules, at, at+1)
-		} else {
-			break
+		default:
+			more = dropHeaviest(&rules, topology.Spread)
 		}
 	}
 	if c.softTaints {
@@ -127,16 +116,19 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	return model.Verdict{}
 }
 
-// heaviest returns the index of the preference of the kind with the largest weight, -1 if there is none. Of preferences with
-// equal weights it returns the first.
-func heaviest(rules []topology.Rule, kind topology.Kind) int {
+// dropHeaviest removes the preference of the kind with the largest weight, and of those with equal weights the first. It
+// returns false if there is none.
+func dropHeaviest(rules *[]topology.Rule, kind topology.Kind) bool {
 	best := -1
-	for i, r := range rules {
-		if r.Soft && r.Kind == kind && (best < 0 || r.Weight > rules[best].Weight) {
+	for i, r := range *rules {
+		if r.Soft && r.Kind == kind && (best < 0 || r.Weight > (*rules)[best].Weight) {
 			best = i
 		}
 	}
-	return best
+	if best >= 0 {
+		*rules = slices.Delete(*rules, best, best+1)
+	}
+	return best >= 0
 }
 
 // preferredTerms returns the terms of preferred node affinity, by falling weight. It omits empty ones and those with
@@ -156,17 +148,14 @@ func preferredTerms(spec *corev1.PodSpec) []require.Set {
 	return out
 }
 
-// withVolumes returns s.Required, narrowed to the nodes to which the volumes can be attached. The verdict is not OK if
-// there are none. It also sets s.Drivers.
-func withVolumes(c *compiler, s *Spec, volumes []volume.Volume) (*catalog.NodeTerms, model.Verdict) {
-	terms := s.Required
+// withVolumes returns required, narrowed to the nodes to which the pod's volumes can be attached. The verdict is not OK if
+// there are none.
+func withVolumes(c *compiler, required *catalog.NodeTerms, pod *model.Pod) (*catalog.NodeTerms, model.Verdict) {
+	volumes, no := volume.Of(c.Snapshot, pod)
+	if !no.OK() {
+		return nil, no
+	}
 	for _, v := range volumes {
-		if v.Driver != "" {
-			if s.Drivers == nil {
-				s.Drivers = map[string]bool{}
-			}
-			s.Drivers[v.Driver] = true
-		}
 		if v.Topology == nil {
 			continue
 		}
@@ -174,31 +163,27 @@ func withVolumes(c *compiler, s *Spec, volumes []volume.Volume) (*catalog.NodeTe
 		for _, t := range v.Topology {
 			reachable = append(reachable, t.Normalize(c.Settings.Labels.Aliases))
 		}
-		if terms = c.Intern.BothMeet(terms, c.Intern.Terms(reachable)); terms == nil {
+		if required = c.Intern.BothMeet(required, c.Intern.Terms(reachable)); required == nil {
 			return nil, model.Verdict{Rule: model.RuleVolume,
 				Subject: "volume " + v.Key + " is not reachable from any node that the pod's other volumes, nodeSelector and affinity allow"}
 		}
 	}
-	return terms, model.Verdict{}
+	return required, model.Verdict{}
 }
 
 // addRules adds the rules to a stage of s, each with its group, and an anti-affinity rule for each host port.
 func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
-	for i := range rules {
-		r := Rule{
-			Kind: rules[i].Kind, Self: rules[i].Self, Soft: rules[i].Soft, Group: c.groupOf(&rules[i], s, stage.Tolerations),
-			MaxSkew: rules[i].MaxSkew, MinDomains: rules[i].MinDomains,
-		}
-		g := c.Groups[r.Group]
-		g.Hard = g.Hard || !r.Soft
-		if g.Key == HostKey {
+	for _, rule := range rules {
+		r := Rule{Rule: rule, Group: c.groupOf(&rule, s, stage.Tolerations)}
+		if c.Groups[r.Group].Key == HostKey {
 			stage.PerNode = append(stage.PerNode, r)
 		} else {
 			stage.OverDomains = append(stage.OverDomains, r)
 		}
 	}
 	for _, q := range s.Ports {
-		stage.PerNode = append(stage.PerNode, Rule{Kind: topology.Apart, Self: true, Group: c.portGroup(q)})
+		group := c.addGroup(portTerm, &Group{Kind: topology.Apart, Key: HostKey, Port: q, Hard: true})
+		stage.PerNode = append(stage.PerNode, Rule{Rule: topology.Rule{Kind: topology.Apart, Self: true}, Group: group})
 	}
 	var affinity []int
 	for r := range stage.Rules {
@@ -214,14 +199,14 @@ func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 }
 
 // finishStages sets the fields of each stage that depend on all groups and DaemonSets: Keys, Daemons and DaemonAffinity. It
-// also removes rules by dropDaemonRules and refuses classes by refuseDaemonRules.
+// also removes rules by filterDaemons and refuses classes by refuseDaemonRules.
 func finishStages(c *compiler) {
-	for _, s := range specs(c) {
+	for _, s := range c.specs {
 		for i := range s.Stages {
-			stage := &s.Stages[i]
-			dropDaemonRules(c, stage)
-			stage.Keys = keysOf(c, s, stage)
-			filterDaemons(c, s, stage)
+			if len(c.Daemons) > 0 {
+				filterDaemons(c, s, &s.Stages[i])
+			}
+			s.Stages[i].Keys = keysOf(c, s, &s.Stages[i])
 		}
 	}
 	for _, class := range c.Classes {
@@ -233,23 +218,15 @@ func finishStages(c *compiler) {
 
 // keysOf returns Stage.Keys.
 func keysOf(c *compiler, s *Spec, stage *Stage) []int {
+	groups := slices.DeleteFunc(slices.Clone(s.Members), func(m int) bool { return !c.Groups[m].Hard })
+	for _, r := range stage.OverDomains {
+		groups = append(groups, r.Group)
+	}
 	keys := []int{}
-	add := func(group int) {
-		g := c.Groups[group]
-		for _, key := range append([]int{g.Key}, g.OtherKeys...) {
-			if key != HostKey && !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
-		}
+	for _, g := range groups {
+		keys = append(append(keys, c.Groups[g].Key), c.Groups[g].OtherKeys...)
 	}
-	for i := range stage.OverDomains {
-		add(stage.OverDomains[i].Group)
-	}
-	for _, m := range s.Members {
-		if c.Groups[m].Hard {
-			add(m)
-		}
-	}
+	keys = slices.DeleteFunc(keys, func(key int) bool { return key == HostKey })
 	slices.Sort(keys)
-	return keys
+	return slices.Compact(keys)
 }

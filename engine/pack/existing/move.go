@@ -27,9 +27,9 @@ type movable struct {
 
 // isMovable reports whether only capacity, node labels and taints decide where pods of the class may run, and no topology
 // group counts them.
-func isMovable(c *compile.Class) bool {
+func (a *Placement) isMovable(c *compile.Class) bool {
 	last := c.Last()
-	return c.Free && len(c.Members) == 0 && len(c.Ports) == 0 && len(c.Drivers) == 0 &&
+	return c.Free && len(c.Members) == 0 && len(c.Ports) == 0 && !a.problem.UsesAttachments(c) &&
 		len(last.OverDomains) == 0 && len(last.PerNode) == 0 && last.Daemons == nil && last.DaemonAffinity == nil
 }
 
@@ -49,7 +49,7 @@ func (a *Placement) fewWait() bool {
 // of the class are not movable, or if fewWait was false. It prefers nodes that are not registered, because kube-scheduler
 // has not bound their pods yet. See bestMove for the order in which it moves pods.
 func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
-	if !a.moves || !isMovable(c) {
+	if !a.moves || !a.isMovable(c) {
 		return
 	}
 	for a.Left(c) > 0 {

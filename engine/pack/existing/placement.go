@@ -127,7 +127,7 @@ func (a *Placement) KeepMore(c *compile.Class) {
 // last ones.
 func (a *Placement) keep(c *compile.Class, pods []*model.Pod) {
 	last := c.Last()
-	canMove := isMovable(c)
+	canMove := a.isMovable(c)
 	var others, unkept []*model.Pod
 	for i, pod := range pods {
 		node, nominated := a.byName[a.problem.Snapshot.PromiseOf(pod)]
@@ -224,19 +224,16 @@ func (a *Placement) meetsTerms(t *catalog.NodeTerms, i int) bool {
 // that nodes share.
 func (a *Placement) isDomainKnown(group, i int) bool {
 	p, g, n := a.problem, a.problem.Groups[group], a.problem.Nodes[i]
-	switch {
-	case g.Kind != topology.Spread || !g.Hard || g.Key == compile.HostKey:
+	if g.Kind != topology.Spread || !g.Hard || g.Key == compile.HostKey || !p.MayCount(g, n) {
 		return true
-	case p.IsEligible(g, n):
-		return n.Domain(g.Key) != compile.Unsettled
 	}
-	return g.Lacks(n.Domain) || g.Filter.Terms == nil || a.meetsTerms(g.Filter.Terms, i) || !p.MayMeet(g.Filter.Terms, n.MayHave)
+	return p.IsEligible(g, n) && n.Domain(g.Key) != compile.Unsettled
 }
 
 // attachable returns for how many of the pods, counted from the first, node i can attach the volumes. Pods that share a
 // volume need one attachment for it.
 func (a *Placement) attachable(c *compile.Class, i int, pods []*model.Pod) int {
-	if !a.limitsVolumes(c, i) {
+	if !a.problem.UsesAttachments(c) {
 		return len(pods)
 	}
 	left, attached := maps.Clone(a.nodes[i].attachable), maps.Clone(a.nodes[i].attached)
@@ -250,24 +247,13 @@ func (a *Placement) attachable(c *compile.Class, i int, pods []*model.Pod) int {
 	return len(pods)
 }
 
-// limitsVolumes reports whether node i has an attach limit for a CSI driver that the class uses.
-func (a *Placement) limitsVolumes(c *compile.Class, i int) bool {
-	for driver := range a.nodes[i].attachable {
-		if c.Drivers[driver] {
-			return true
-		}
-	}
-	return false
-}
-
 // put places the pods on node i: it subtracts them from the free capacity, attaches their volumes, counts them, and applies
-// their required anti-affinity (Counts.Reserve). If the node's domain is Unsettled, groups of spread count the pods as
-// possible in each domain that the node may get.
+// their required anti-affinity (Counts.Reserve).
 func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
 	node, state := a.problem.Nodes[i], &a.nodes[i]
 	state.pods = append(state.pods, pods...)
 	vector.Subtract(state.room, c.Demand.Amount, len(pods))
-	if a.limitsVolumes(c, i) {
+	if a.problem.UsesAttachments(c) {
 		for _, pod := range pods {
 			for _, v := range a.problem.Volumes.Of(pod) {
 				compile.AttachVolume(state.attachable, state.attached, v)
@@ -275,16 +261,7 @@ func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model
 		}
 	}
 	for _, m := range c.Members {
-		g := a.problem.Groups[m]
-		if !a.problem.IsEligible(g, node) {
-			continue
-		}
-		a.Counts.Add(m, node.Domain(g.Key), len(pods), true)
-		if node.Domain(g.Key) == compile.Unsettled && g.Kind == topology.Spread {
-			for _, d := range a.problem.DomainsOf(node, g.Key) {
-				a.Counts.Of(m).Present[d] += int32(len(pods))
-			}
-		}
+		a.Counts.AddOn(m, node, len(pods), true)
 	}
 	for r := range s.Rules {
 		for _, d := range a.problem.DomainsOf(node, a.problem.Groups[r.Group].Key) {
