@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// news passes changes of objects to the controllers of a replica in an order that does not depend on the order of goroutines. One
-// step of the driver passes on what all informers told at a virtual time. Otherwise a controller that watches two kinds would
+// A notifier passes changes of objects to the controllers of a replica in an order that does not depend on the order of goroutines. One
+// step of the driver passes on what all informers reported at a virtual time. Otherwise a controller that watches two kinds would
 // sometimes learn first of one and sometimes first of the other, if both change at the same time.
-type news struct {
+type notifier struct {
 	driver  *Driver
 	replica string
 
@@ -31,18 +31,18 @@ type change struct {
 }
 
 // add passes a change on in a step of the driver, at the same virtual time. Changes of one kind keep their order.
-func (n *news) add(c change) {
+func (n *notifier) add(c change) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.changes = append(n.changes, c)
 	if !n.waiting {
 		n.waiting = true
-		n.driver.Arrive(n.replica+" news", func() { n.driver.After(0, n.pass) })
+		n.driver.Arrive(n.replica+" notify", func() { n.driver.After(0, n.pass) })
 	}
 }
 
 // pass passes the collected changes on. It is called on the driver's goroutine.
-func (n *news) pass() {
+func (n *notifier) pass() {
 	n.mu.Lock()
 	changes := n.changes
 	n.changes, n.waiting = nil, false
@@ -54,16 +54,16 @@ func (n *news) pass() {
 }
 
 // informer is the constructor of the informers of the replica.
-func (n *news) informer(lw cache.ListerWatcher, o runtime.Object, resync time.Duration, by cache.Indexers) cache.SharedIndexInformer {
+func (n *notifier) informer(lw cache.ListerWatcher, o runtime.Object, resync time.Duration, by cache.Indexers) cache.SharedIndexInformer {
 	return orderly{cache.NewSharedIndexInformer(lw, o, resync, by), n, fmt.Sprintf("%T", o)}
 }
 
-// An orderly informer passes changes to handlers by news. A new handler gets the objects of the store in the order of namespaces
+// An orderly informer passes changes to handlers by its notifier. A new handler gets the objects of the store in the order of namespaces
 // and names; client-go passes them in random order. Only AddEventHandlerWithOptions, which the sources of controllers use, does so.
 type orderly struct {
 	cache.SharedIndexInformer
-	news *news
-	kind string
+	notifier *notifier
+	kind     string
 }
 
 // AddEventHandlerWithOptions implements cache.SharedInformer. The handler gets the objects of the store when HasSynced of the
@@ -126,7 +126,7 @@ func (h *handling) OnUpdate(before, after any) { h.later(func() { h.handler.OnUp
 func (h *handling) OnDelete(o any) { h.later(func() { h.handler.OnDelete(o) }) }
 
 func (h *handling) later(tell func()) {
-	h.informer.news.add(change{h.informer.kind, func() {
+	h.informer.notifier.add(change{h.informer.kind, func() {
 		h.begin()
 		tell()
 	}})

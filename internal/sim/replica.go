@@ -70,7 +70,7 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 			o.Metrics.BindAddress, o.HealthProbeBindAddress = "0", "0"
 			o.Controller = config.Controller{SkipNameValidation: new(true)}
 			o.NewClient = orderLists(o.NewClient)
-			o.Cache.NewInformer = (&news{driver: p.world.driver, replica: r.link.name}).informer
+			o.Cache.NewInformer = (&notifier{driver: p.world.driver, replica: r.link.name}).informer
 		},
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
 			if core.Provider == settings.ProviderKWOK {
@@ -82,7 +82,7 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 			r.state = []any{env, provider, controllers}
 			ordered := make([]operator.Controller, len(controllers))
 			for i, c := range controllers {
-				ordered[i] = gated{c, p.world.driver, r.link.name}
+				ordered[i] = sequenced{c, p.world.driver, r.link.name}
 			}
 			return ordered
 		},
