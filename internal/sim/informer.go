@@ -24,13 +24,13 @@ type notifier struct {
 	waiting bool // a step passes the changes on
 }
 
-// A change is a call of a handler. Kind is the type of the object.
+// A change is a call of a handler. Object is the type, the namespace and the name of the object.
 type change struct {
-	kind string
-	tell func()
+	object string
+	tell   func()
 }
 
-// add passes a change on in a step of the driver, at the same virtual time. Changes of one kind keep their order.
+// add passes a change on in a step of the driver, at the same virtual time. Changes of one object keep their order.
 func (n *notifier) add(c change) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -47,7 +47,7 @@ func (n *notifier) pass() {
 	changes := n.changes
 	n.changes, n.waiting = nil, false
 	n.mu.Unlock()
-	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.kind, b.kind) })
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.object, b.object) })
 	for _, c := range changes {
 		c.tell()
 	}
@@ -116,17 +116,24 @@ func (h *handling) OnAdd(o any, initial bool) {
 		h.initial = append(h.initial, object)
 		return
 	}
-	h.later(func() { h.handler.OnAdd(o, initial) })
+	h.later(o, func() { h.handler.OnAdd(o, initial) })
 }
 
 // OnUpdate implements cache.ResourceEventHandler.
-func (h *handling) OnUpdate(before, after any) { h.later(func() { h.handler.OnUpdate(before, after) }) }
+func (h *handling) OnUpdate(before, after any) {
+	h.later(after, func() { h.handler.OnUpdate(before, after) })
+}
 
 // OnDelete implements cache.ResourceEventHandler.
-func (h *handling) OnDelete(o any) { h.later(func() { h.handler.OnDelete(o) }) }
+func (h *handling) OnDelete(o any) { h.later(o, func() { h.handler.OnDelete(o) }) }
 
-func (h *handling) later(tell func()) {
-	h.informer.notifier.add(change{h.informer.kind, func() {
+// later passes a change of the object on later. o is the object, or a tombstone with its key.
+func (h *handling) later(o any, tell func()) {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o)
+	if err != nil {
+		panic(err) // not an object: a mistake in the program
+	}
+	h.informer.notifier.add(change{h.informer.kind + " " + key, func() {
 		h.begin()
 		tell()
 	}})

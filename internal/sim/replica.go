@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
+	"k8s.io/client-go/util/flowcontrol"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -64,8 +65,11 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 		return fmt.Errorf("make logger: %w", err)
 	}
 	registry := prometheus.NewRegistry()
+	rest := p.world.platform.server.RestConfig(kubeLink{r.link})
+	// The limiter of client-go passes calls on in the order of goroutines. Faults delay calls as well.
+	rest.RateLimiter = flowcontrol.NewFakeAlwaysRateLimiter()
 	return operator.Run(ctx, operator.Program{
-		Settings: core, Rest: p.world.platform.server.RestConfig(kubeLink{r.link}), Log: p.quieted(log), Metrics: registry, Clock: r.clock,
+		Settings: core, Rest: rest, Log: p.quieted(log), Metrics: registry, Clock: r.clock,
 		Manager: func(o *ctrl.Options) {
 			o.Metrics.BindAddress, o.HealthProbeBindAddress = "0", "0"
 			o.Controller = config.Controller{SkipNameValidation: new(true)}
