@@ -96,9 +96,10 @@ type Program struct {
 	// Manager changes the options of the manager; nil means no change. Simulations use it to run several programs without
 	// ports in one process.
 	Manager func(*ctrl.Options)
-	// Made, if not nil, is called with the provider and the controllers before they are started. It is not called if
-	// Instead is set. Simulations use it to count the entries of their caches.
-	Made func(Env, Provider, []Controller)
+	// Made, if not nil, is called with the provider and the controllers before they are registered, and returns the controllers
+	// to run. It is not called if Instead is set. Simulations use it to count the entries of their caches, and to order their
+	// reconciliations.
+	Made func(Env, Provider, []Controller) []Controller
 }
 
 // A Version identifies a build.
@@ -173,7 +174,7 @@ func run(ctx context.Context, p Program, end func(error)) error {
 		return err
 	}
 	if p.Made != nil {
-		p.Made(env, provider, all)
+		all = p.Made(env, provider, all)
 	}
 	return start(ctx, mgr, p, provider, all)
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"reflect"
 	"sort"
@@ -39,8 +38,7 @@ func (o ordered) List(ctx context.Context, list client.ObjectList, opts ...clien
 		return nil
 	}
 	sort.Slice(items.Interface(), func(i, j int) bool {
-		a, b := at(i), at(j)
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName())) < 0
+		return compareNames(at(i), at(j)) < 0
 	})
 	return nil
 }

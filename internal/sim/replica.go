@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,12 +65,16 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 		return fmt.Errorf("make logger: %w", err)
 	}
 	registry := prometheus.NewRegistry()
+	rest := p.world.platform.server.RestConfig(kubeLink{r.link})
+	// The limiter of client-go passes calls on in the order of goroutines. Faults delay calls as well.
+	rest.RateLimiter = flowcontrol.NewFakeAlwaysRateLimiter()
 	return operator.Run(ctx, operator.Program{
-		Settings: core, Rest: p.world.platform.server.RestConfig(kubeLink{r.link}), Log: p.quieted(log), Metrics: registry, Clock: r.clock,
+		Settings: core, Rest: rest, Log: p.quieted(log), Metrics: registry, Clock: r.clock,
 		Manager: func(o *ctrl.Options) {
 			o.Metrics.BindAddress, o.HealthProbeBindAddress = "0", "0"
 			o.Controller = config.Controller{SkipNameValidation: new(true)}
 			o.NewClient = orderLists(o.NewClient)
+			o.Cache.NewInformer = (&notifier{driver: p.world.driver, replica: r.link.name}).informer
 		},
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
 			if core.Provider == settings.ProviderKWOK {
@@ -77,8 +82,13 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 			}
 			return p.provider(ctx, r, env, core, own)
 		},
-		Made: func(env operator.Env, provider operator.Provider, controllers []operator.Controller) {
+		Made: func(env operator.Env, provider operator.Provider, controllers []operator.Controller) []operator.Controller {
 			r.state = []any{env, provider, controllers}
+			ordered := make([]operator.Controller, len(controllers))
+			for i, c := range controllers {
+				ordered[i] = sequenced{c, p.world.driver, r.link.name}
+			}
+			return ordered
 		},
 	})
 }

@@ -77,7 +77,7 @@ func (t *table) encodeList(list []*entry, asProtobuf bool) []byte {
 	version, kind := t.kind.GroupVersion().String(), t.kind.Kind+"List"
 	if !asProtobuf || t.kind.Custom {
 		var b strings.Builder
-		fmt.Fprintf(&b, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`, kind, version, t.server.version)
+		fmt.Fprintf(&b, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`, kind, version, t.etcd.version)
 		for i, e := range list {
 			if i > 0 {
 				b.WriteByte(',')
@@ -88,7 +88,7 @@ func (t *table) encodeList(list []*entry, asProtobuf bool) []byte {
 		return []byte(b.String())
 	}
 	// In each list type the metadata is field 1 and the items are field 2.
-	meta := metav1.ListMeta{ResourceVersion: fmt.Sprint(t.server.version)}
+	meta := metav1.ListMeta{ResourceVersion: fmt.Sprint(t.etcd.version)}
 	data := appendField(nil, 1, must(meta.Marshal()))
 	for _, e := range list {
 		data = appendField(data, 2, e.protobuf())

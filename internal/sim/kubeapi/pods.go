@@ -244,15 +244,17 @@ func seconds(n int64) time.Duration { return time.Duration(min(n, 1<<32)) * time
 // letters are the characters that suffixes of generated names may have.
 const letters = "bcdfghjklmnpqrstvwxz2456789"
 
-func (s *Server) suffix() string {
+// suffix returns the end of a generated name.
+func (e *etcd) suffix() string {
 	b := make([]byte, 5)
 	for i := range b {
-		b[i] = letters[s.names.IntN(len(letters))]
+		b[i] = letters[e.names.IntN(len(letters))]
 	}
 	return string(b)
 }
 
-func (s *Server) uid() string {
-	a, b := s.names.Uint64(), s.names.Uint64()
+// uid returns the uid of a new object.
+func (e *etcd) uid() string {
+	a, b := e.names.Uint64(), e.names.Uint64()
 	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", uint32(a>>32), uint16(a>>16), a&0xfff, 0x8000|b>>48&0x3fff, b&0xffffffffffff)
 }

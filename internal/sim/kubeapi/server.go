@@ -43,10 +43,17 @@ type Server struct {
 	tables  map[schema.GroupVersionResource]*table
 	kinds   map[schema.GroupVersionKind]*table
 	types   map[reflect.Type]*table
-	names   *rand.Rand
-	version uint64
 	written []func(before, after client.Object)
 }
+
+// An etcd counts the writes of the kinds that it holds. Events have an etcd of their own, as in many clusters. Goroutines write them
+// at the same time, in an order that may differ between two runs, and the versions and uids of other objects do not depend on it.
+type etcd struct {
+	names   *rand.Rand
+	version uint64
+}
+
+func newEtcd(seed uint64) *etcd { return &etcd{rand.New(rand.NewPCG(seed, 0x6b756265)), 100} }
 
 // OnWrite adds a function that is called after each change with the object before and after the change. before is nil for a
 // new object, and after is nil for a removed one. f must not modify them, and must not write to the server. Several functions
@@ -60,10 +67,13 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{
 		cfg: cfg, tables: map[schema.GroupVersionResource]*table{}, kinds: map[schema.GroupVersionKind]*table{}, types: map[reflect.Type]*table{},
-		names: rand.New(rand.NewPCG(cfg.Seed, 0x6b756265)), version: 100,
 	}
+	main, events := newEtcd(cfg.Seed), newEtcd(cfg.Seed)
 	for _, k := range cfg.Kinds {
-		t := &table{kind: k, server: s, objects: map[key]*entry{}}
+		t := &table{kind: k, server: s, etcd: main, objects: map[key]*entry{}}
+		if k.Plural == "events" {
+			t.etcd = events
+		}
 		s.tables[k.Resource()], s.kinds[k.GroupVersionKind] = t, t
 		o, err := cfg.Scheme.New(k.GroupVersionKind)
 		if err != nil {
@@ -79,7 +89,7 @@ func New(cfg Config) *Server {
 func (s *Server) Compact(plural string) {
 	for _, t := range s.tables {
 		if plural == "" || t.kind.Plural == plural {
-			t.changes, t.dropped = nil, s.version
+			t.changes, t.dropped = nil, t.etcd.version
 		}
 	}
 }

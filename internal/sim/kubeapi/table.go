@@ -36,6 +36,7 @@ type entry struct {
 type table struct {
 	kind    Kind
 	server  *Server
+	etcd    *etcd
 	objects map[key]*entry
 	order   []*entry // by namespace and name; nil if it must be sorted again
 	// changes are the most recent changes, oldest first. Older ones are dropped: dropped is the version of the newest of them.
@@ -90,8 +91,8 @@ func (t *table) list(namespace string, q url.Values) (matching []*entry, err err
 // store makes object the current version of its key, or removes the key if object is nil. It adds the event to the watches.
 func (t *table) store(k key, object client.Object) *entry {
 	before := t.objects[k]
-	t.server.version++
-	c := change{before: before, version: t.server.version}
+	t.etcd.version++
+	c := change{before: before, version: t.etcd.version}
 	if object != nil {
 		object.SetResourceVersion(strconv.FormatUint(c.version, 10))
 		c.after = t.entry(object, c.version)

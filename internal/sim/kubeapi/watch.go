@@ -125,9 +125,9 @@ func (w *Watch) push(event []byte) {
 // bookmarkEvent returns the bookmark of the server's version. If last is true, it marks the end of the initial events.
 func (w *Watch) bookmarkEvent(last bool) []byte {
 	o := w.table.blank()
-	o.SetResourceVersion(strconv.FormatUint(w.table.server.version, 10))
+	o.SetResourceVersion(strconv.FormatUint(w.table.etcd.version, 10))
 	if last {
 		o.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	}
-	return w.event(watch.Bookmark, w.table.entry(o, w.table.server.version))
+	return w.event(watch.Bookmark, w.table.entry(o, w.table.etcd.version))
 }

@@ -49,7 +49,7 @@ func (s *Server) insert(t *table, r *Request, o client.Object) (*entry, error) {
 		o.SetNamespace("")
 	}
 	if o.GetName() == "" && o.GetGenerateName() != "" {
-		o.SetName(o.GetGenerateName() + s.suffix())
+		o.SetName(o.GetGenerateName() + t.etcd.suffix())
 	}
 	if o.GetName() == "" {
 		return nil, apierrors.NewBadRequest("name or generateName is required")
@@ -61,7 +61,7 @@ func (s *Server) insert(t *table, r *Request, o client.Object) (*entry, error) {
 	if t.kind.Custom {
 		clearStatus(o)
 	}
-	o.SetUID(types.UID(s.uid()))
+	o.SetUID(types.UID(t.etcd.uid()))
 	o.SetCreationTimestamp(s.time())
 	o.SetDeletionTimestamp(nil)
 	if t.kind.Generation {
@@ -73,7 +73,7 @@ func (s *Server) insert(t *table, r *Request, o client.Object) (*entry, error) {
 		return nil, err
 	}
 	if dryRun(r) {
-		return t.entry(o, s.version), nil
+		return t.entry(o, t.etcd.version), nil
 	}
 	e := t.store(k, o)
 	e.admitted = admitted
