@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -90,6 +93,54 @@ func TestLaunchPartly(t *testing.T) {
 	})
 	if err == nil || len(launches) != 2 || calls.Load() != 2 {
 		t.Errorf("%d launched, error %v; want 2 and an error", len(launches), err)
+	}
+}
+
+// If the answer to a creation is lost, the claim is sent again under the same name: there is one claim, whether the first request
+// created it or not. A claim of another writer that has the name is not used.
+func TestLaunchWithoutAnswer(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		arrives bool // the first request is carried out
+		err     error
+		want    int // launches
+		calls   int32
+	}{
+		{"carried out", true, io.ErrUnexpectedEOF, 1, 2},
+		{"not carried out", false, io.ErrUnexpectedEOF, 1, 2},
+		{"timed out", true, apierrors.NewTimeoutError("too slow", 1), 1, 2},
+		{"refused", false, apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("quota")), 0, 1},
+		{"name in use", false, apierrors.NewAlreadyExists(schema.GroupResource{}, "x"), 0, 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			var calls atomic.Int32
+			c := fake.NewClientBuilder().WithScheme(api.Scheme()).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+					if calls.Add(1) > 1 {
+						return c.Create(ctx, o, opts...)
+					}
+					if x.arrives {
+						if err := c.Create(ctx, o.DeepCopyObject().(client.Object), opts...); err != nil {
+							return err
+						}
+					}
+					return x.err
+				},
+			}).Build()
+			launches, err := (&Actor{Client: c, Labels: apiv1.CoreLabels()}).Launch(t.Context(), &model.Plan{
+				Nodes: []model.PlannedNode{plannedNode()},
+			})
+			if (err == nil) != (x.want == 1) || len(launches) != x.want || calls.Load() != x.calls {
+				t.Fatalf("%d launches after %d calls, error %v", len(launches), calls.Load(), err)
+			}
+			var claims apiv1.NodeClaimList
+			if err := c.List(t.Context(), &claims); err != nil {
+				t.Fatal(err)
+			}
+			if len(claims.Items) != x.want || x.want == 1 && (claims.Items[0].Name != launches[0].Claim.Name || launches[0].Claim.ResourceVersion == "") {
+				t.Errorf("claims %v, launched %v", claims.Items, launches)
+			}
+		})
 	}
 }
 

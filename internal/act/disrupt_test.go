@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -92,7 +94,7 @@ func TestReplaceAllOrNone(t *testing.T) {
 			fails := created == 2
 			mu.Unlock()
 			if fails {
-				return errors.New("quota exceeded")
+				return apierrors.NewForbidden(schema.GroupResource{}, o.GetName(), errors.New("quota exceeded"))
 			}
 			o.SetFinalizers(nil) // so that Delete removes it at once
 			return c.Create(ctx, o, opts...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -51,6 +52,7 @@ func (a *Actor) Launch(ctx context.Context, p *model.Plan) ([]Launch, error) {
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		drafts[i] = Launch{Node: n, Claim: ClaimFor(n, a.Labels)}
+		drafts[i].Claim.Name = nameLike(drafts[i].Claim.GenerateName)
 		if a.Nominates && slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return !pod.Virtual() }) {
 			drafts[i].Claim.Annotations[apiv1.PodsNominatedToAnnotationKey] = ""
 		}
@@ -63,7 +65,7 @@ func (a *Actor) Launch(ctx context.Context, p *model.Plan) ([]Launch, error) {
 func (a *Actor) create(ctx context.Context, drafts []Launch) ([]Launch, error) {
 	errs := parallel.Do(ctx, len(drafts), parallelCreates, func(i int) error {
 		d := drafts[i]
-		if err := a.Client.Create(ctx, d.Claim); err != nil {
+		if err := a.createClaim(ctx, d.Claim); err != nil {
 			return fmt.Errorf("create claim of pool %s: %w", d.Node.Pool.Name, err)
 		}
 		return nil
@@ -75,4 +77,29 @@ func (a *Actor) create(ctx context.Context, drafts []Launch) ([]Launch, error) {
 		}
 	}
 	return made, errors.Join(errs...)
+}
+
+// createClaim creates the claim, which has a name. If the answer is lost, the API server may have created the claim, and a claim
+// that is not known would be planned again. So createClaim sends it again, at most twice. The name shows whether an earlier
+// request succeeded: then the API server answers that the claim exists, and createClaim reads it.
+func (a *Actor) createClaim(ctx context.Context, claim *apiv1.NodeClaim) error {
+	draft := claim.DeepCopy()
+	err := a.Client.Create(ctx, claim)
+	for range 2 {
+		if !answerLost(err) || ctx.Err() != nil {
+			break
+		}
+		*claim = *draft.DeepCopy()
+		if err = a.Client.Create(ctx, claim); apierrors.IsAlreadyExists(err) {
+			err = a.live().Get(ctx, client.ObjectKeyFromObject(claim), claim)
+		}
+	}
+	return err
+}
+
+// answerLost reports whether err leaves open if the API server carried out the request: there is no answer, or it says that the
+// request took too long.
+func answerLost(err error) bool {
+	var status apierrors.APIStatus
+	return err != nil && (!errors.As(err, &status) || apierrors.IsTimeout(err))
 }

@@ -115,8 +115,11 @@ func (d Dice) Chance(p float64) bool { return p > 0 && d.Float64() < p }
 
 // Run carries out steps until a time. After each it calls check, which ends the run by returning false.
 func (d *Driver) Run(until time.Time, check func() bool) {
+	garbage, restore := collectBetweenSteps()
+	defer restore()
 	for {
 		synctest.Wait()
+		garbage.look()
 		d.admit()
 		next := until
 		if len(d.steps) > 0 && d.steps[0].at.Before(until) {

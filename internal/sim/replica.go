@@ -73,6 +73,9 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 		Manager: func(o *ctrl.Options) {
 			o.Metrics.BindAddress, o.HealthProbeBindAddress = "0", "0"
 			o.Controller = config.Controller{SkipNameValidation: new(true)}
+			// The deadline of a renewal is no multiple of the time between two attempts. If both came at the same virtual time, it
+			// would be random which of them counts.
+			o.RetryPeriod = new(2100 * time.Millisecond)
 			o.NewClient = orderLists(o.NewClient)
 			o.Cache.NewInformer = (&notifier{driver: p.world.driver, replica: r.link.name}).informer
 		},

@@ -114,9 +114,7 @@ func markOnNewNodes(c *compiler) {
 		for i, t := range p.Types {
 			if n, _ := c.Catalog.Limits.Allow(t); n > 0 {
 				for _, x := range p.PresencesWithin(p.Requirements, i) {
-					if d := c.Daemons[x.Index]; d != nil {
-						d.OnNewNodes = true
-					}
+					c.Daemons[x.Index].OnNewNodes = true
 				}
 			}
 		}

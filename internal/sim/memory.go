@@ -1,0 +1,46 @@
+package sim
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// A collector collects garbage between two steps of the driver, when all goroutines are blocked. The collector of the Go runtime
+// interrupts goroutines, and the order in which they go on may differ between two runs.
+type collector struct {
+	allocated []metrics.Sample
+	next      uint64 // the sum of all allocations, in bytes, at which to collect again
+	steps     int
+}
+
+const (
+	// leastAllocated is the least number of bytes to allocate between two collections.
+	leastAllocated = 256 << 20
+	// mostMemory is the memory in bytes at which the runtime collects during a step.
+	mostMemory = 4 << 30
+	// stepsPerLook is after how many steps the sum of allocations is read again.
+	stepsPerLook = 256
+)
+
+// collectBetweenSteps turns off the collector of the runtime until the returned function is called.
+func collectBetweenSteps() (c *collector, restore func()) {
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(mostMemory)
+	return &collector{allocated: []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}}, func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
+}
+
+// look collects if enough was allocated. All goroutines but the caller's must be blocked.
+func (c *collector) look() {
+	if c.steps++; c.steps < stepsPerLook {
+		return
+	}
+	c.steps = 0
+	metrics.Read(c.allocated)
+	if at := c.allocated[0].Value.Uint64(); at >= c.next {
+		runtime.GC()
+		c.next = at + leastAllocated
+	}
+}
