@@ -75,7 +75,7 @@ func newJudge(w *World) *judge {
 	j.moves = moveRules{judge: j, marked: map[string]string{}, moves: map[string]*costs{}, matching: map[string]time.Time{}}
 	j.drains = drainRules{judge: j}
 	j.demand = newDemandRules(j)
-	j.quiet = quietRules{judge: j}
+	j.quiet = quietRules{judge: j, unready: map[string]bool{}}
 	j.memory = newMemoryRules(j)
 	return j
 }
@@ -179,7 +179,7 @@ func (j *judge) written(before, after client.Object) {
 	j.fleet.written(before, after)
 	j.moves.written(before, after)
 	j.demand.written(before, after)
-	j.quiet.written(after)
+	j.quiet.written(before, after)
 	j.memory.written(after)
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -14,6 +15,10 @@ import (
 // quietRules are about writes without a cause, and about errors that indicate a defect.
 type quietRules struct {
 	*judge
+	// unready has the names of the nodes that are not ready. repaired is when the last of them became ready or was removed.
+	unready  map[string]bool
+	repaired time.Time
+
 	mu     sync.Mutex // guards errors, which goroutines of the operator add to
 	errors []string
 }
@@ -28,9 +33,14 @@ func (q *quietRules) look() {
 	q.errors = nil
 }
 
-// written reports a write of a replica if the last event was so long ago that nothing may change any more.
-func (q *quietRules) written(after client.Object) {
+// written reports a write of a replica if the last event was so long ago that nothing may change any more. A node that is not
+// ready may be replaced half an hour after its last event, and other nodes are evaluated again after that.
+func (q *quietRules) written(before, after client.Object) {
+	q.follow(before, after)
 	if q.writer() == "" || after == nil || q.calm() <= settled || q.expires() {
+		return
+	}
+	if len(q.unready) > 0 || time.Since(q.repaired) <= settled {
 		return
 	}
 	switch after.(type) {
@@ -39,6 +49,18 @@ func (q *quietRules) written(after client.Object) {
 	}
 	if !lease(after) {
 		q.violate(ruleQuiet, "%s writes %T %s, %s after the last event", q.writer(), after, after.GetName(), q.calm().Round(time.Second))
+	}
+}
+
+// follow records which nodes are not ready.
+func (q *quietRules) follow(before, after client.Object) {
+	if node, ok := after.(*corev1.Node); ok && !nodeReady(node) {
+		q.unready[node.Name] = true
+		return
+	}
+	if node, ok := cmp.Or(after, before).(*corev1.Node); ok && q.unready[node.Name] {
+		delete(q.unready, node.Name)
+		q.repaired = time.Now()
 	}
 }
 
