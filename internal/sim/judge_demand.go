@@ -217,12 +217,18 @@ func (d *demandRules) written(before, after client.Object) {
 		}
 		on[o.Name] = d.purpose(o)
 	}
+	known := oldest.Add(-pace)
+	if r := d.world.processes.replicas[d.writer()]; r != nil {
+		if at, away := r.link.lastEvent("pods"); away && at.Before(known) {
+			known = at
+		}
+	}
 	var claimed, wanted int64
 	for _, cpu := range on {
 		claimed += cpu
 	}
 	for _, w := range d.waits {
-		if !w.until.Before(oldest.Add(-pace)) {
+		if !w.until.Before(known) {
 			wanted = plus(wanted, w.cpu)
 		}
 	}

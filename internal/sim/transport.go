@@ -281,6 +281,20 @@ func (l *link) stream(w *kubeapi.Watch) *stream {
 	return s
 }
 
+// lastEvent returns when the last event of the process's watches of a kind arrived. away is true if none of these watches is open:
+// after an outage of the API server, the process waits longer and longer until it begins one again, and knows only older objects.
+func (l *link) lastEvent(plural string) (at time.Time, away bool) {
+	away = true
+	for _, s := range l.open {
+		if s.watch.Plural() == plural {
+			s.mu.Lock()
+			at, away = later(at, s.due), away && s.closed
+			s.mu.Unlock()
+		}
+	}
+	return at, away
+}
+
 // schedule lets the next event arrive after a delay.
 func (s *stream) schedule() {
 	world := s.link.world
