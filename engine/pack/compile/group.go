@@ -116,15 +116,13 @@ func (c *compiler) repelledBy(pod *model.Pod) []int {
 	return out
 }
 
-// findRepulsions sets repelled from the required anti-affinity of the running pods, except displaced ones.
+// findRepulsions sets repelled from the required anti-affinity of the running pods. Displaced pods are left out, because their nodes
+// get no pods. But they run until they are evicted and may keep DaemonSet pods off other nodes, so their groups count as repelled.
 func (c *compiler) findRepulsions() {
 	seen := map[string][]int{}
 	var buf []byte
 	for _, n := range model.Repelling(c.Snapshot) {
 		for _, pod := range n.Repelling {
-			if c.displaced[pod.Key] {
-				continue
-			}
 			terms := topology.RequiredApart(pod.Object)
 			buf = encode.Messages(encode.String(buf[:0], pod.Object.Namespace), terms)
 			for i := range terms {
@@ -135,7 +133,9 @@ func (c *compiler) findRepulsions() {
 				groups = c.repelledBy(pod)
 				seen[string(buf)] = groups
 			}
-			c.repelled[n.Name] = append(c.repelled[n.Name], groups...)
+			if !c.displaced[pod.Key] {
+				c.repelled[n.Name] = append(c.repelled[n.Name], groups...)
+			}
 		}
 	}
 }
