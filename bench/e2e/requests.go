@@ -24,6 +24,8 @@ var requestLabel = regexp.MustCompile(`(\w+)="([^"]*)"`)
 type tally struct {
 	// byName has the writes of all kinds by verb and resource.
 	byName map[string]int
+	// refused has the writes of all kinds whose response was an error, by verb, resource and status code.
+	refused map[string]int
 	// writes is the number of writes to nodes and claims, including their status. conflicts is the number of those
 	// with the response Conflict.
 	writes, conflicts int
@@ -55,13 +57,18 @@ func (a *API) counts(ctx context.Context) (tally, error) {
 	return countWrites(response.Body)
 }
 
-// Requests returns the numbers of writes so far as text, by verb and resource, the most frequent first.
+// Requests returns the numbers of writes so far as text, by verb and resource, the most frequent first. Those that were refused are
+// also listed by themselves, with their status codes.
 func (a *API) Requests(ctx context.Context) (string, error) {
 	t, err := a.counts(ctx)
 	if err != nil {
 		return "", err
 	}
-	return mostFrequent(t.byName), nil
+	text := mostFrequent(t.byName)
+	if len(t.refused) > 0 {
+		text += "; of these refused: " + mostFrequent(t.refused)
+	}
+	return text, nil
 }
 
 // mostFrequent lists counts, the highest first.
@@ -77,7 +84,7 @@ func mostFrequent(counts map[string]int) string {
 
 // countWrites returns the tally in the text of metrics.
 func countWrites(metrics io.Reader) (tally, error) {
-	t := tally{byName: map[string]int{}, conflicting: map[string]int{}}
+	t := tally{byName: map[string]int{}, refused: map[string]int{}, conflicting: map[string]int{}}
 	lines := bufio.NewScanner(metrics)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -102,6 +109,9 @@ func countWrites(metrics io.Reader) (tally, error) {
 			name += "/" + sub
 		}
 		t.byName[name] += int(n)
+		if code := labels["code"]; code >= "400" {
+			t.refused[name+" with "+code] += int(n)
+		}
 		if resource := labels["resource"]; resource == "nodes" || resource == "nodeclaims" {
 			t.writes += int(n)
 			if labels["code"] == "409" {

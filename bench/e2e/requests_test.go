@@ -23,6 +23,10 @@ apiserver_request_total{code="200",resource="nodes",subresource="",verb="DELETE"
 	if diff := cmp.Diff(want, got.byName); diff != "" {
 		t.Error(diff)
 	}
+	refused := map[string]int{"PATCH pods/status with 409": 1, "PATCH nodeclaims/status with 409": 2}
+	if diff := cmp.Diff(refused, got.refused); diff != "" {
+		t.Error(diff)
+	}
 	if got.writes != 7 || got.conflicts != 2 {
 		t.Errorf("%d writes and %d conflicts, want 7 and 2", got.writes, got.conflicts)
 	}

@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	// One goroutine runs at a time, so that the order in which goroutines run between two steps is the same in each run.
 	runtime.GOMAXPROCS(1)
+	runtime.MemProfileRate = 0
 	debug.SetGCPercent(400) // the heap is small, and collecting it takes a fifth of the time
 	debug.SetMemoryLimit(memory)
 	code := m.Run()
