@@ -96,6 +96,10 @@ func (d *driver) registerNode(ctx context.Context, r ctrl.Request) (ctrl.Result,
 	if node.Annotations[hollowNode] == "" || node.Labels[corev1.LabelTopologyZone] == "" || node.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil
 	}
+	// Each heartbeat of the node triggers this function, so the cache is asked before the API server.
+	if err := d.Get(ctx, r.NamespacedName, &storagev1.CSINode{}); !apierrors.IsNotFound(err) {
+		return ctrl.Result{}, err
+	}
 	own := &storagev1.CSINode{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID,
