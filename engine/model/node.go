@@ -138,6 +138,15 @@ func (n *Node) Rebooting() bool {
 	return n.Claim != nil && condition.IsTrue(n.Claim, apiv1.ConditionTypeRebooting)
 }
 
+// Readiness returns the status of the node's condition Ready, Unknown if it has none.
+func Readiness(o *corev1.Node) corev1.ConditionStatus {
+	i := slices.IndexFunc(o.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	if i < 0 {
+		return corev1.ConditionUnknown
+	}
+	return cmp.Or(o.Status.Conditions[i].Status, corev1.ConditionUnknown)
+}
+
 // newNode merges a node, its claim and the pods bound to it. It returns nil if the node and the claim are both missing.
 // It also returns nil for a node of a NodePool that has neither a claim nor a provider ID yet.
 func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/resource"
+	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
@@ -203,6 +205,15 @@ func (p *Pod) Priority() int32 {
 	return *p.Object.Spec.Priority
 }
 
+// PodCondition returns the condition of the pod with the type, zero if there is none.
+func PodCondition(o *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
+	i := slices.IndexFunc(o.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
+	if i < 0 {
+		return corev1.PodCondition{}
+	}
+	return o.Status.Conditions[i]
+}
+
 func unschedulable(o *corev1.Pod) bool {
 	c := PodCondition(o, corev1.PodScheduled)
 	return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
@@ -219,3 +230,20 @@ func (p *Pod) Reschedulable() bool {
 // Owner returns the owner reference of the pod to its controller, nil if there is none. It is part of the pod's object
 // and must not be changed.
 func (p *Pod) Owner() *metav1.OwnerReference { return metav1.GetControllerOfNoCopy(p.Object) }
+
+// Untolerated returns the first taint that excludes pods with these tolerations from a node, if any. Taints with effect
+// PreferNoSchedule exclude no pod.
+func Untolerated(tolerations []corev1.Toleration, taints []corev1.Taint) (corev1.Taint, bool) {
+	for _, taint := range taints {
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !Tolerates(tolerations, taint) {
+			return taint, true
+		}
+	}
+	return corev1.Taint{}, false
+}
+
+// Tolerates reports whether one of the tolerations tolerates the taint, whatever its effect. It uses the helper of
+// kube-scheduler, whose last argument enables the operators Lt and Gt.
+func Tolerates(tolerations []corev1.Toleration, taint corev1.Taint) bool {
+	return schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), tolerations, &taint, true)
+}

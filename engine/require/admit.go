@@ -59,3 +59,169 @@ func contains(values []string, value string) bool {
 	_, found := slices.BinarySearch(values, value)
 	return found
 }
+
+// bounds are a closed interval of integers with optional ends. A missing end is stored as 0, so that == compares
+// bounds.
+type bounds struct {
+	gte, lte       int64
+	hasGte, hasLte bool
+}
+
+// none reports whether b has no end. Then it admits any value, even if it is not an integer.
+func (b bounds) none() bool { return !b.hasGte && !b.hasLte }
+
+// has reports whether value is an integer within b. If b has no end, it admits any value.
+func (b bounds) has(value string) bool {
+	if b.none() {
+		return true
+	}
+	// Most label values are words, and a parse error allocates.
+	if value == "" || (value[0] > '9' || value[0] < '0') && value[0] != '-' && value[0] != '+' {
+		return false
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	return err == nil && (!b.hasGte || n >= b.gte) && (!b.hasLte || n <= b.lte)
+}
+
+// and returns the intersection of b and o.
+func (b bounds) and(o bounds) bounds {
+	if o.hasGte && (!b.hasGte || o.gte > b.gte) {
+		b.gte, b.hasGte = o.gte, true
+	}
+	if o.hasLte && (!b.hasLte || o.lte < b.lte) {
+		b.lte, b.hasLte = o.lte, true
+	}
+	return b
+}
+
+// crossed reports whether b contains no integer.
+func (b bounds) crossed() bool { return b.hasGte && b.hasLte && b.gte > b.lte }
+
+// first returns the integer at which a search for values begins: the smallest integer within b that is not negative, because a
+// label value cannot start with "-". The upper end is never negative (see parseBound).
+func (b bounds) first() int64 { return max(b.gte, 0) } // gte is 0 if it is missing
+
+// Intersect returns the requirement that admits what both r and o admit, with the larger of their MinValues. Both have
+// the same key. It is commutative, associative and idempotent.
+func (r Requirement) Intersect(o Requirement) Requirement {
+	out := Requirement{
+		key:       r.key,
+		absent:    r.absent && o.absent,
+		minValues: max(r.minValues, o.minValues),
+	}
+	switch {
+	case !r.complement && !o.complement:
+		out.values = common(r.values, o.values)
+	case !r.complement:
+		out.values = keep(r.values, o.Has)
+	case !o.complement:
+		out.values = keep(o.values, r.Has)
+	default:
+		b := r.bounds.and(o.bounds)
+		if b.crossed() {
+			return out
+		}
+		out.complement, out.bounds = true, b
+		out.values = union(r.values, o.values)
+		if !b.none() {
+			out.values = keep(out.values, b.has)
+		}
+	}
+	return out
+}
+
+// Overlaps reports whether r and o admit a common value. Absence is not a value. For two open sets only the bounds are
+// compared, so the result is true even if each integer within both bounds is excluded.
+func (r Requirement) Overlaps(o Requirement) bool {
+	switch {
+	case r.complement && o.complement:
+		return !r.bounds.and(o.bounds).crossed()
+	case r.complement:
+		return slices.ContainsFunc(o.values, r.Has)
+	case o.complement:
+		return slices.ContainsFunc(r.values, o.Has)
+	case len(r.values) > len(o.values):
+		return meet(o.values, r.values)
+	}
+	return meet(r.values, o.values)
+}
+
+// agrees reports whether r and o admit a common value, or both admit absence.
+func (r Requirement) agrees(o Requirement) bool {
+	return r.absent && o.absent || r.Overlaps(o)
+}
+
+// meet reports whether two sorted lists have a common value. a is not longer than b.
+func meet(a, b []string) bool {
+	if len(a)*8 < len(b) { // binary searches are faster than a scan of b
+		return slices.ContainsFunc(a, func(v string) bool { return contains(b, v) })
+	}
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] == b[j]:
+			return true
+		case a[i] < b[j]:
+			i++
+		default:
+			j++
+		}
+	}
+	return false
+}
+
+// common returns the values in both sorted lists, without a copy if these are the whole shorter list.
+func common(a, b []string) []string {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(a)*8 < len(b) { // binary searches are faster than a scan of b
+		return keep(a, func(v string) bool { return contains(b, v) })
+	}
+	return keep(a, func(v string) bool { // keep passes the values in ascending order
+		for len(b) > 0 && b[0] < v {
+			b = b[1:]
+		}
+		return len(b) > 0 && b[0] == v
+	})
+}
+
+// keep returns the values for which ok is true: the slice itself if all are, nil if none is. It calls ok once for each
+// value, in order.
+func keep(values []string, ok func(string) bool) []string {
+	n := slices.IndexFunc(values, func(v string) bool { return !ok(v) })
+	if n < 0 {
+		return values
+	}
+	var out []string
+	if n > 0 {
+		out = append(out, values[:n]...)
+	}
+	for _, v := range values[n+1:] {
+		if ok(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// union returns the values in either sorted list, sorted.
+func union(a, b []string) []string {
+	switch {
+	case len(a) == 0:
+		return b
+	case len(b) == 0 || slices.Equal(a, b):
+		return a
+	}
+	out := make([]string, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] < b[0]:
+			out, a = append(out, a[0]), a[1:]
+		case a[0] > b[0]:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			out, a, b = append(out, a[0]), a[1:], b[1:]
+		}
+	}
+	return slices.Clip(append(append(out, a...), b...))
+}
