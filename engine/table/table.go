@@ -210,12 +210,22 @@ func (p *part[V]) writable(by *Token) *part[V] {
 	return q
 }
 
-// Remove removes the key if it is there.
-func (t *Table[V]) Remove(by *Token, key string) {
-	if _, ok := t.Get(key); ok {
+// Put is Set if present is true, and Remove otherwise.
+func (t *Table[V]) Put(by *Token, key string, v V, present bool) {
+	if present {
+		t.Set(by, key, v)
+	} else {
+		t.Remove(by, key)
+	}
+}
+
+// Remove removes the key, and returns its value. ok is false if there was none.
+func (t *Table[V]) Remove(by *Token, key string) (old V, ok bool) {
+	if old, ok = t.Get(key); ok {
 		t.root = t.root.remove(by, maphash.String(seed, key), key, 0)
 		t.size--
 	}
+	return old, ok
 }
 
 // remove returns the part without the key, which it has. It returns nil if the part is empty then.
