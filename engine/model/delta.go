@@ -162,11 +162,15 @@ func (e *edit) remove(r Ref) {
 	}
 }
 
-// setTypes replaces the instance types of a pool.
+// setTypes replaces the instance types of a pool. It sorts them by name if the caller has not.
 func (e *edit) setTypes(pool string, types []*InstanceType) {
+	byName := func(a, b *InstanceType) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(types, byName) {
+		types = slices.SortedStableFunc(slices.Values(types), byName)
+	}
 	e.next.types.Set(e.token, pool, types)
-	index := indexCovered(types)
-	e.next.derived.committed.Put(e.token, pool, index, index != nil)
+	commitments := covering(types)
+	e.next.derived.committed.Put(e.token, pool, commitments, len(commitments) > 0)
 }
 
 // setPods adds or replaces pods. waiting[i] reports whether pods[i] is provisionable. From 2*podsPerPart

@@ -45,9 +45,8 @@ type derived struct {
 	nodeOf, claimOf table.Table[[]string]
 	// owned are the identities of the nodes that a claim owns, by claim name.
 	owned table.Table[[]string]
-	// committed has, by pool name, the index of the instance types. Only pools of which commitments cover some offering have
-	// one. coverage is nil if there are no such pools.
-	committed table.Table[*typeIndex]
+	// committed are the commitments that cover some offering of a pool, by pool name. coverage is nil if there are none.
+	committed table.Table[[]*commitment.Commitment]
 	coverage  func() *commitment.Coverage
 }
 

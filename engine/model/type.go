@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -222,10 +223,22 @@ func (s *Snapshot) Price(n *Node) (price float64, ok bool) {
 
 // OfferingOf returns the offering by which the node was launched, nil if the instance types of its pool have none.
 func (s *Snapshot) OfferingOf(n *Node) *Offering {
-	for _, t := range s.Types(n.Pool) {
-		if t.Name == n.Labels[corev1.LabelInstanceTypeStable] {
-			return t.OfferingOf(n)
-		}
+	if t := s.typeOf(n); t != nil {
+		return t.OfferingOf(n)
 	}
 	return nil
+}
+
+// typeOf returns the instance type of the node, nil if it is not among those of its pool.
+func (s *Snapshot) typeOf(n *Node) *InstanceType {
+	return TypeNamed(s.Types(n.Pool), n.Labels[corev1.LabelInstanceTypeStable])
+}
+
+// TypeNamed returns the type with the name, nil if there is none. types are in name order.
+func TypeNamed(types []*InstanceType, name string) *InstanceType {
+	i, ok := slices.BinarySearchFunc(types, name, func(t *InstanceType, name string) int { return strings.Compare(t.Name, name) })
+	if !ok {
+		return nil
+	}
+	return types[i]
 }
