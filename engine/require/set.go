@@ -87,16 +87,8 @@ func (s Set) With(rs ...Requirement) Set { return s.And(NewSet(rs...)) }
 
 // Without returns s without the requirements of the keys.
 func (s Set) Without(keys ...string) Set {
-	out := make([]Requirement, 0, len(s.reqs))
-	for _, r := range s.reqs {
-		if !slices.Contains(keys, r.key) {
-			out = append(out, r)
-		}
-	}
-	if len(out) == len(s.reqs) {
-		return s
-	}
-	return Set{reqs: slices.Clip(out)}
+	rest := slices.DeleteFunc(slices.Clone(s.reqs), func(r Requirement) bool { return slices.Contains(keys, r.key) })
+	return Set{reqs: slices.Clip(rest)}
 }
 
 // Get returns the requirement of the key. ok is false if the key is unconstrained.
