@@ -4,10 +4,8 @@ package table
 import (
 	"hash/maphash"
 	"iter"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // A Table is a map from a key to V. A copy of the value keeps its content when the original is changed. The two share parts:
@@ -85,32 +83,13 @@ func (p *part[V]) find(hash uint64, key string) int {
 // Values returns all values in the order of their keys.
 func (t Table[V]) Values() []V {
 	all := t.root.appendTo(make([]entry[V], 0, t.size))
-	order := func(a, b entry[V]) int { return strings.Compare(a.key, b.key) }
+	slices.SortFunc(all, func(a, b entry[V]) int { return strings.Compare(a.key, b.key) })
 	vs := make([]V, len(all))
-	if len(all) < manyKeys || runtime.GOMAXPROCS(0) < 2 {
-		slices.SortFunc(all, order)
-		for i := range all {
-			vs[i] = all[i].value
-		}
-		return vs
-	}
-	low, high := all[:len(all)/2], all[len(all)/2:]
-	var half sync.WaitGroup
-	half.Go(func() { slices.SortFunc(low, order) })
-	slices.SortFunc(high, order)
-	half.Wait()
-	for i := range vs {
-		if len(high) == 0 || len(low) > 0 && low[0].key < high[0].key {
-			vs[i], low = low[0].value, low[1:]
-		} else {
-			vs[i], high = high[0].value, high[1:]
-		}
+	for i := range all {
+		vs[i] = all[i].value
 	}
 	return vs
 }
-
-// manyKeys is the least number of keys that Values sorts concurrently.
-const manyKeys = 2000
 
 // appendTo appends all entries of the part. A nil part has none.
 func (p *part[V]) appendTo(all []entry[V]) []entry[V] {
