@@ -88,18 +88,6 @@ func (c *Coverage) Left(id string) int64 {
 	return 0
 }
 
-// IDs returns the IDs of the commitments in the order in which they apply.
-func (c *Coverage) IDs() []string {
-	if c == nil {
-		return nil
-	}
-	ids := make([]string, len(c.table.commitments))
-	for i, x := range c.table.commitments {
-		ids[i] = x.ID
-	}
-	return ids
-}
-
 // Has reports whether a commitment could cover the node with the name, which is not being deleted.
 func (c *Coverage) Has(node string) bool {
 	if c == nil {

@@ -87,7 +87,7 @@ func unready(v View) (reason, message string) {
 		return ReasonNodeNotReady, fmt.Sprintf("Node %s is not ready: condition Ready is %s", node.Name, status)
 	}
 	for _, t := range v.Claim.Spec.StartupTaints {
-		if hasTaint(node.Spec.Taints, t) {
+		if model.HasTaint(node.Spec.Taints, t) {
 			return ReasonStartupTaintsExist, fmt.Sprintf("Startup taint %s still present on node %s: the component that owns it must remove it", t.ToString(), node.Name)
 		}
 	}

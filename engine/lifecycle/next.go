@@ -90,8 +90,8 @@ type View struct {
 	Nodes []*corev1.Node
 	// Hook is the provider's registration hook. The zero Hook allows the registration.
 	Hook Hook
-	// Instance is the result of the last EndInstance in this pass.
-	Instance InstanceState
+	// InstanceGone is true if EndInstance in this pass found no instance of the claim: it was terminated or never launched.
+	InstanceGone bool
 	// Pods are the pods of the claim's node. They are needed only after InitializationTimeoutAt.
 	Pods []*corev1.Pod
 	// DRA is true if DRA drivers must publish their devices before the node is initialized. Slices are the
@@ -112,16 +112,6 @@ type Hook struct {
 
 // pending reports whether the hook delays the registration.
 func (h Hook) pending() bool { return h.Wait > 0 || h.Err != "" }
-
-// An InstanceState is the result of EndInstance for the claim's instance.
-type InstanceState uint8
-
-const (
-	// InstanceUnknown means that the provider was not called in this pass.
-	InstanceUnknown InstanceState = iota
-	// InstanceGone is the state if the provider has no instance of the claim: it was terminated or never launched.
-	InstanceGone
-)
 
 // Reasons of the conditions that Next sets while they are not True. All except the last are those of upstream
 // Karpenter.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // WarnUnregisteredTaintMissing is the reason of the event about a node that joined without the unregistered taint. That
@@ -208,17 +209,12 @@ func missing(have, want map[string]string) map[string]string {
 	return m
 }
 
-// hasTaint reports whether one of taints has the key and effect of t.
-func hasTaint(taints []corev1.Taint, t corev1.Taint) bool {
-	return slices.ContainsFunc(taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
-}
-
 // missingTaints returns the taints in want for which no taint in the list have has the same key and effect, without
 // duplicates, in order.
 func missingTaints(have []corev1.Taint, want ...[]corev1.Taint) []corev1.Taint {
 	var list []corev1.Taint
 	for _, t := range slices.Concat(want...) {
-		if !hasTaint(have, t) && !hasTaint(list, t) {
+		if !model.HasTaint(have, t) && !model.HasTaint(list, t) {
 			list = append(list, t)
 		}
 	}

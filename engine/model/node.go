@@ -254,7 +254,7 @@ func (n *Node) taints() []corev1.Taint {
 	}
 	if n.Object != nil && n.Object.Spec.Unschedulable {
 		cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
-		if !slices.ContainsFunc(all, func(t corev1.Taint) bool { return t.MatchTaint(&cordon) }) {
+		if !HasTaint(all, cordon) {
 			all = append(slices.Clip(all), cordon)
 		}
 	}
@@ -263,10 +263,6 @@ func (n *Node) taints() []corev1.Taint {
 
 // passing reports whether t is removed automatically before n is initialized, for the first time or after a reboot.
 func (n *Node) passing(t corev1.Taint) bool {
-	if apiv1.IsEphemeralTaint(t) || t.Key == apiv1.RebootingTaintKey {
-		return true
-	}
-	return n.Claim != nil && slices.ContainsFunc(n.Claim.Spec.StartupTaints, func(s corev1.Taint) bool {
-		return s.MatchTaint(&t)
-	})
+	return apiv1.IsEphemeralTaint(t) || t.Key == apiv1.RebootingTaintKey ||
+		n.Claim != nil && HasTaint(n.Claim.Spec.StartupTaints, t)
 }

@@ -129,12 +129,9 @@ func (p *Pod) Daemon() bool { return p.ownedBy("DaemonSet", "apps") }
 func (p *Pod) Mirror() bool { return p.ownedBy("Node", "") }
 
 func (p *Pod) ownedBy(kind, group string) bool {
-	for _, o := range p.Object.OwnerReferences {
-		if o.Kind == kind && groupOf(o.APIVersion) == group {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Object.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.Kind == kind && groupOf(o.APIVersion) == group
+	})
 }
 
 // groupOf returns the group of an apiVersion: apps for apps/v1, empty for v1.
@@ -163,7 +160,9 @@ func (p *Pod) OptsOut() bool {
 // Upstream Karpenter also excludes pods that are nominated to a node. Here a nomination is only a hint
 // (Snapshot.PromiseOf), because pods are also nominated to nodes that may never start.
 func (p *Pod) Provisionable() bool {
-	return !p.Bound() && !p.Terminal() && !p.Terminating() && unschedulable(p.Object) && !p.Daemon() && !p.Mirror() && !p.OptsOut()
+	c := PodCondition(p.Object, corev1.PodScheduled)
+	return !p.Bound() && !p.Terminal() && !p.Terminating() && !p.Daemon() && !p.Mirror() && !p.OptsOut() &&
+		c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 }
 
 // Unjudged reports whether no scheduler has tried the pod yet: it is unbound and has no condition PodScheduled. Finished and
@@ -196,11 +195,6 @@ func PodCondition(o *corev1.Pod, kind corev1.PodConditionType) corev1.PodConditi
 	return o.Status.Conditions[i]
 }
 
-func unschedulable(o *corev1.Pod) bool {
-	c := PodCondition(o, corev1.PodScheduled)
-	return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
-}
-
 // Reschedulable reports whether the pod needs another node if its node is removed. Finished pods, pods of DaemonSets
 // and static pods do not. A terminating pod does only if a StatefulSet owns it, because the StatefulSet creates its
 // successor only when it is gone.
@@ -212,6 +206,11 @@ func (p *Pod) Reschedulable() bool {
 // Owner returns the owner reference of the pod to its controller, nil if there is none. It is part of the pod's object
 // and must not be changed.
 func (p *Pod) Owner() *metav1.OwnerReference { return metav1.GetControllerOfNoCopy(p.Object) }
+
+// HasTaint reports whether one of the taints has the key and effect of t.
+func HasTaint(taints []corev1.Taint, t corev1.Taint) bool {
+	return slices.ContainsFunc(taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
+}
 
 // Untolerated returns the first taint that excludes pods with these tolerations from a node, if any. Taints with effect
 // PreferNoSchedule exclude no pod.

@@ -135,17 +135,6 @@ func Distinct(types []*InstanceType, r require.Requirement, reqs require.Set) in
 	return len(values)
 }
 
-// LargestCapacity returns the largest capacity of the types in each resource.
-func LargestCapacity(types []*InstanceType) Resources {
-	most := Resources{}
-	for _, t := range types {
-		for name, v := range t.Capacity {
-			most[name] = max(most[name], v)
-		}
-	}
-	return most
-}
-
 // NewAllocatable returns capacity less overhead. As in kubelet, huge pages are deducted from memory. No amount becomes
 // negative.
 func NewAllocatable(capacity, overhead Resources) Resources {

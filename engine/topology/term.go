@@ -29,9 +29,6 @@ type pick struct {
 	selector   labels.Selector
 }
 
-// String returns a text that is equal for equal terms only.
-func (t *Term) String() string { return t.text }
-
 // Selects reports whether t selects a pod with the namespace and labels.
 func (t *Term) Selects(namespace string, set map[string]string) bool {
 	for i := range t.picks {
