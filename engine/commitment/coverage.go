@@ -147,7 +147,10 @@ func (c *Coverage) Usage() []Usage {
 	for i, x := range c.table.commitments {
 		out[i] = Usage{
 			ID: x.ID, Units: x.Units, Used: x.Units - c.filled.left[i] + c.endingUse[i], Saved: c.filled.saved[i],
-			Covered: float64(c.filled.nodes[i]) / whole, Eligible: float64(c.table.eligible(i, c.counts)),
+			Covered: float64(c.filled.nodes[i]) / whole,
+		}
+		for _, on := range c.table.order[i] {
+			out[i].Eligible += float64(c.counts[on.class])
 		}
 	}
 	return out

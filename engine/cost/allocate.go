@@ -76,9 +76,9 @@ func Allocate(in Input) Allocation {
 			continue
 		}
 		out.Nodes++
-		out.Total = out.Total.plus(price)
+		out.Total += price
 		for _, p := range in.Node(n, price) {
-			sums[p.Key] = sums[p.Key].plus(p.Rate)
+			sums[p.Key] += p.Rate
 		}
 	}
 	out.Parts = make([]Part, 0, len(sums))
@@ -105,10 +105,10 @@ func (in *Input) PriceOfSet(nodes []*model.Node) Micros {
 	for i, n := range nodes {
 		if names[i] = n.Name; !coverage.Has(n.Name) {
 			price, _ := in.Price(n)
-			sum = sum.plus(price)
+			sum += price
 		}
 	}
-	return sum.plus(MicrosOf(coverage.Released(names...)))
+	return sum + MicrosOf(coverage.Released(names...))
 }
 
 // Pods returns each pod's share of the price of one node, in the order of n.Pods.
@@ -160,7 +160,7 @@ func (in *Input) shares(n *model.Node, price Micros) []Micros {
 	for r, money := range Split(price, weights) {
 		amounts[0], amounts[1], amounts[2] = in.measure(n, names[r], amounts[3:])
 		for i, part := range Split(money, amounts) {
-			out[i] = out[i].plus(part)
+			out[i] += part
 		}
 	}
 	return out

@@ -86,10 +86,7 @@ func heldBy(p *corev1.Pod, s State) (Hold, bool) {
 
 // lookAgain sets Again to at, if at is in the future and earlier than Again.
 func (d *Decision) lookAgain(now, at time.Time) {
-	if !at.After(now) {
-		return
-	}
-	if d.Again.IsZero() || at.Before(d.Again) {
+	if at.After(now) && (d.Again.IsZero() || at.Before(d.Again)) {
 		d.Again = at
 	}
 }
@@ -144,20 +141,16 @@ const (
 
 // SpareOf returns why the drain leaves the pod on its node, or SpareNone.
 func SpareOf(pod *corev1.Pod, now time.Time) Spare {
+	tolerates := model.Tolerates(pod.Spec.Tolerations, apiv1.DisruptedNoScheduleTaint())
 	switch {
 	case view(pod).Terminal():
 		return SpareTerminal
 	case view(pod).Mirror():
 		return SpareMirror
-	case toleratesDisruption(pod):
+	case tolerates:
 		return SpareTolerates
 	case pod.DeletionTimestamp != nil && !now.Before(pod.DeletionTimestamp.Add(StuckAfter)):
 		return SpareStuck
 	}
 	return SpareNone
-}
-
-func toleratesDisruption(pod *corev1.Pod) bool {
-	_, refused := model.Untolerated(pod.Spec.Tolerations, []corev1.Taint{apiv1.DisruptedNoScheduleTaint()})
-	return !refused
 }

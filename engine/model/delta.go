@@ -263,7 +263,7 @@ func (e *edit) removeNode(name string) {
 func (e *edit) indexNode(o *corev1.Node, present bool) {
 	e.stale[nodeIdentity(o)] = true
 	e.list(&e.next.derived.nodeOf, nodeIdentity(o), o.Name, present)
-	if owner := ownerOf(o); owner != nil {
+	if owner := claimRef(o); owner != nil {
 		e.list(&e.next.derived.owned, owner.Name, nodeIdentity(o), present)
 	}
 }
@@ -299,20 +299,13 @@ func (e *edit) list(t *table.Table[[]string], key, name string, present bool) {
 	sortedList[string]{t, strings.Compare}.put(e.token, key, name, present)
 }
 
-// ownerOf returns the owner reference of a node to its NodeClaim, nil if there is none.
-func ownerOf(o *corev1.Node) *metav1.OwnerReference {
-	for i := range o.OwnerReferences {
-		if r := &o.OwnerReferences[i]; r.Kind == "NodeClaim" && groupOf(r.APIVersion) == apiv1.Group {
-			return r
-		}
-	}
-	return nil
-}
+// claimRef returns the owner reference of a node to its NodeClaim, nil if there is none.
+func claimRef(o *corev1.Node) *metav1.OwnerReference { return ownerOf(o, "NodeClaim", apiv1.Group) }
 
 // early reports whether the claim that owns the node has no provider ID yet. Such a node is omitted and only its claim
 // is kept, because otherwise the capacity would count twice.
 func (e *edit) early(o *corev1.Node) bool {
-	owner := ownerOf(o)
+	owner := claimRef(o)
 	if owner == nil {
 		return false
 	}

@@ -194,11 +194,10 @@ func (n *Node) identify() {
 	}
 	n.Name, n.Labels = n.Claim.Name, n.Claim.Labels
 	n.Pool = n.Claim.Labels[apiv1.NodePoolLabelKey]
-	if n.Object == nil || n.Object.Labels[apiv1.NodeRegisteredLabelKey] != "true" {
-		return
+	if n.Object != nil && n.Object.Labels[apiv1.NodeRegisteredLabelKey] == "true" {
+		n.Name, n.Labels, n.Registered = n.Object.Name, n.Object.Labels, true
+		n.Initialized = n.Labels[apiv1.NodeInitializedLabelKey] == "true"
 	}
-	n.Name, n.Labels, n.Registered = n.Object.Name, n.Object.Labels, true
-	n.Initialized = n.Object.Labels[apiv1.NodeInitializedLabelKey] == "true"
 }
 
 // deleting reports whether the Node object, the claim or the instance is being deleted; either object may be nil. A
@@ -238,12 +237,9 @@ func fill(have, promised Resources) Resources {
 // taints returns the taints that decide which pods may be planned for n.
 func (n *Node) taints() []corev1.Taint {
 	var all []corev1.Taint
-	switch {
-	case n.Object == nil:
+	if n.Object == nil || n.Claim != nil && !n.Registered {
 		all = n.Claim.Spec.Taints
-	case n.Claim != nil && !n.Registered:
-		all = n.Claim.Spec.Taints
-	default:
+	} else {
 		all = n.Object.Spec.Taints
 	}
 	if !n.Initialized || n.Rebooting() {

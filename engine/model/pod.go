@@ -128,10 +128,16 @@ func (p *Pod) Daemon() bool { return p.ownedBy("DaemonSet", "apps") }
 // Mirror reports whether the pod is the mirror pod of a static pod.
 func (p *Pod) Mirror() bool { return p.ownedBy("Node", "") }
 
-func (p *Pod) ownedBy(kind, group string) bool {
-	return slices.ContainsFunc(p.Object.OwnerReferences, func(o metav1.OwnerReference) bool {
-		return o.Kind == kind && groupOf(o.APIVersion) == group
-	})
+func (p *Pod) ownedBy(kind, group string) bool { return ownerOf(p.Object, kind, group) != nil }
+
+// ownerOf returns the first owner reference of the object with the kind and group, nil if there is none.
+func ownerOf(o metav1.Object, kind, group string) *metav1.OwnerReference {
+	owners := o.GetOwnerReferences()
+	i := slices.IndexFunc(owners, func(r metav1.OwnerReference) bool { return r.Kind == kind && groupOf(r.APIVersion) == group })
+	if i < 0 {
+		return nil
+	}
+	return &owners[i]
 }
 
 // groupOf returns the group of an apiVersion: apps for apps/v1, empty for v1.

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"maps"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,10 +33,8 @@ type Pool struct {
 
 // NewPool returns the Pool for o.
 func NewPool(o *apiv1.NodePool) *Pool {
-	labels := make(map[string]string, len(o.Spec.Template.Labels)+1)
-	for k, v := range o.Spec.Template.Labels {
-		labels[k] = v
-	}
+	labels := map[string]string{apiv1.NodePoolLabelKey: o.Name}
+	maps.Copy(labels, o.Spec.Template.Labels)
 	labels[apiv1.NodePoolLabelKey] = o.Name
 	p := &Pool{
 		Name:         o.Name,

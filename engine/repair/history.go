@@ -103,11 +103,7 @@ func Pause(failures int) time.Duration {
 	if failures < 1 {
 		return 0
 	}
-	pause := minPause
-	for range failures - 1 {
-		pause = min(2*pause, maxPause)
-	}
-	return pause
+	return min(minPause<<min(failures-1, 10), maxPause) // the tenth doubling already exceeds maxPause
 }
 
 // recovery is how long a condition must be healthy until its earlier failure no longer counts.

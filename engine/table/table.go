@@ -82,7 +82,11 @@ func (p *part[V]) find(hash uint64, key string) int {
 
 // Values returns all values in the order of their keys.
 func (t Table[V]) Values() []V {
-	all := t.root.appendTo(make([]entry[V], 0, t.size))
+	all := make([]entry[V], 0, t.size)
+	t.root.each(func(e *entry[V]) bool {
+		all = append(all, *e)
+		return true
+	})
 	slices.SortFunc(all, func(a, b entry[V]) int { return strings.Compare(a.key, b.key) })
 	vs := make([]V, len(all))
 	for i := range all {
@@ -91,26 +95,15 @@ func (t Table[V]) Values() []V {
 	return vs
 }
 
-// appendTo appends all entries of the part. A nil part has none.
-func (p *part[V]) appendTo(all []entry[V]) []entry[V] {
-	if p == nil {
-		return all
-	}
-	if p.inner != nil {
-		for _, q := range p.inner {
-			all = q.appendTo(all)
-		}
-	}
-	return append(all, p.entries...)
-}
-
 // Each iterates over all keys and values in random order. It does not copy or sort them.
 func (t Table[V]) Each() iter.Seq2[string, V] {
-	return func(yield func(string, V) bool) { t.root.each(yield) }
+	return func(yield func(string, V) bool) {
+		t.root.each(func(e *entry[V]) bool { return yield(e.key, e.value) })
+	}
 }
 
-// each calls yield until it returns false, and then returns false.
-func (p *part[V]) each(yield func(string, V) bool) bool {
+// each calls yield for all entries until it returns false, and then returns false. A nil part has no entries.
+func (p *part[V]) each(yield func(*entry[V]) bool) bool {
 	if p == nil {
 		return true
 	}
@@ -122,7 +115,7 @@ func (p *part[V]) each(yield func(string, V) bool) bool {
 		}
 	}
 	for i := range p.entries {
-		if !yield(p.entries[i].key, p.entries[i].value) {
+		if !yield(&p.entries[i]) {
 			return false
 		}
 	}
@@ -245,8 +238,8 @@ func differing[V any](now, then *part[V], f func(now, then map[string]V)) {
 
 func mapOf[V any](p *part[V]) map[string]V {
 	m := map[string]V{}
-	p.each(func(k string, v V) bool {
-		m[k] = v
+	p.each(func(e *entry[V]) bool {
+		m[e.key] = e.value
 		return true
 	})
 	return m
