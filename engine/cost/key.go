@@ -86,32 +86,26 @@ func (k Key) Compare(l Key) int {
 
 // CauseOf returns the cause of idle capacity of a node that disruption keeps with the verdict, Fragmentation by default.
 func CauseOf(v model.Verdict) Cause {
-	switch v.Rule {
-	case model.RulePDB:
-		return PDB
-	case model.RuleAnnotation:
-		return DoNotDisrupt
-	case model.RuleBudget:
-		return Budget
-	case model.RuleRecent:
-		return ConsolidateAfter
-	case model.RuleBuffer:
-		return Headroom
-	case model.RuleLimit:
-		return Limit
-	case model.RulePrice, model.RuleSpot:
-		return NodeSize
-	case model.RuleNotReady, model.RuleNominated:
-		return Starting
-	case model.RuleDisrupted:
-		return Leaving
-	case model.RulePolicy, model.RuleUnhealthy:
-		if v.Cause == model.CauseStatic || v.Cause == model.CauseSurplus {
-			return Static
-		}
-		return Policy
+	if v.Rule == model.RulePolicy && (v.Cause == model.CauseStatic || v.Cause == model.CauseSurplus) {
+		return Static
 	}
-	return Fragmentation
+	return cmp.Or(causeOf[v.Rule], Fragmentation)
+}
+
+var causeOf = map[model.Rule]Cause{
+	model.RulePDB:        PDB,
+	model.RuleAnnotation: DoNotDisrupt,
+	model.RuleBudget:     Budget,
+	model.RuleRecent:     ConsolidateAfter,
+	model.RuleBuffer:     Headroom,
+	model.RuleLimit:      Limit,
+	model.RulePrice:      NodeSize,
+	model.RuleSpot:       NodeSize,
+	model.RuleNotReady:   Starting,
+	model.RuleNominated:  Starting,
+	model.RuleDisrupted:  Leaving,
+	model.RulePolicy:     Policy,
+	model.RuleUnhealthy:  Policy,
 }
 
 // A Field is a property by which parts are added up.

@@ -94,6 +94,12 @@ func (n *Node) Wishes() require.Set {
 	return require.FromSpec(n.Claim.Spec.Requirements).And(require.FromLabels(n.Claim.Labels))
 }
 
+// WaitsForNominations reports whether the registration of the claim's node waits, or has waited, until pods are nominated to it.
+func WaitsForNominations(claim *apiv1.NodeClaim) bool {
+	_, waits := claim.Annotations[apiv1.PodsNominatedToAnnotationKey]
+	return waits
+}
+
 // Free returns the allocatable resources less the requests of pods. Amounts may be negative.
 func (n *Node) Free() Resources { return n.Allocatable.Minus(n.Used) }
 

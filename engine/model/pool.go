@@ -33,7 +33,7 @@ type Pool struct {
 
 // NewPool returns the Pool for o.
 func NewPool(o *apiv1.NodePool) *Pool {
-	labels := map[string]string{apiv1.NodePoolLabelKey: o.Name}
+	labels := make(map[string]string, len(o.Spec.Template.Labels)+1)
 	maps.Copy(labels, o.Spec.Template.Labels)
 	labels[apiv1.NodePoolLabelKey] = o.Name
 	p := &Pool{

@@ -100,12 +100,10 @@ func (s *Snapshot) Bound(placements []Placement) *Snapshot {
 // have no effect on it, and spread constraints with nodeTaintsPolicy Honor count the nodes.
 func (s *Snapshot) Close(match func(*Node) bool) *Snapshot {
 	t := *s
-	t.closed = maps.Clone(s.closed)
+	t.closed = map[string]bool{}
+	maps.Copy(t.closed, s.closed)
 	for _, n := range s.derived.nodes.Each() {
 		if !n.Deleting && match(n) {
-			if t.closed == nil {
-				t.closed = map[string]bool{}
-			}
 			t.closed[n.Name] = true
 		}
 	}

@@ -47,7 +47,7 @@ func newRelease(s *model.Snapshot, o Options, outstanding map[*model.Node]bool) 
 		r.firstOutstanding = earlier(r.firstOutstanding, n.Claim)
 	}
 	for _, c := range s.Claims.Values() {
-		if waitsForNominations(c) && c.Status.ProviderID == "" && c.DeletionTimestamp == nil {
+		if model.WaitsForNominations(c) && c.Status.ProviderID == "" && c.DeletionTimestamp == nil {
 			r.firstLaunch = earlier(r.firstLaunch, c)
 		}
 	}
@@ -67,7 +67,7 @@ func earlier(t time.Time, c *apiv1.NodeClaim) time.Time {
 func (r release) claims() (nominated []Nominated, waiting bool) {
 	for _, c := range r.s.Claims.Values() {
 		n, ok := r.s.NodeByName(c.Name)
-		if !waitsForNominations(c) || !ok || n.Claim != c || n.Registered || n.Deleting {
+		if !model.WaitsForNominations(c) || !ok || n.Claim != c || n.Registered || n.Deleting {
 			continue
 		}
 		switch {
@@ -99,10 +99,4 @@ func (r release) ready(n *model.Node) bool {
 		return false
 	}
 	return true
-}
-
-// waitsForNominations reports whether the registration of the claim's node waits, or has waited, for nominations.
-func waitsForNominations(c *apiv1.NodeClaim) bool {
-	_, waits := c.Annotations[apiv1.PodsNominatedToAnnotationKey]
-	return waits
 }

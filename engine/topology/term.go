@@ -59,16 +59,6 @@ func newTerm(key string, picks ...pick) *Term {
 	return &Term{Key: key, text: b.String(), picks: picks}
 }
 
-// labelKeys calls yield for each pod label key that t uses.
-func (t *Term) labelKeys(yield func(string)) {
-	for _, p := range t.picks {
-		requirements, _ := p.selector.Requirements()
-		for _, r := range requirements {
-			yield(r.Key())
-		}
-	}
-}
-
 // anchor returns a label (key and value) that every pod selected by t has. A Book finds the terms of a pod by this label. ok
 // is false if the selector of its first pick selects no pods, or has no requirement with exactly one admitted value.
 func (t *Term) anchor() (label, bool) {
@@ -142,7 +132,12 @@ func (b *Book) Number(t *Term) int {
 	} else {
 		b.loose = append(b.loose, n)
 	}
-	t.labelKeys(func(key string) { b.keys[key] = true })
+	for _, p := range t.picks {
+		requirements, _ := p.selector.Requirements()
+		for _, r := range requirements {
+			b.keys[r.Key()] = true
+		}
+	}
 	return n
 }
 
