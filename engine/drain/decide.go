@@ -17,8 +17,7 @@ const turnPoll = 2 * time.Second
 
 // Decide returns the next step of the drain of a node.
 func Decide(s State) Decision {
-	var d Decision
-	d.Tier = tiers
+	d := Decision{Tier: tiers}
 	pods := slices.SortedFunc(slices.Values(s.Pods), func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})

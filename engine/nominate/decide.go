@@ -60,7 +60,7 @@ type Nominated struct {
 func Decide(s *model.Snapshot, o Options) Decision {
 	var d Decision
 	free := model.FreeCapacity{}
-	outstanding, missing := map[*model.Node]bool{}, 0 // nodes that have joined while some of their pods are not nominated yet; the number of such pods
+	outstanding := map[*model.Node]int{}
 	for _, p := range s.Pending() {
 		if p.Virtual() {
 			continue
@@ -72,16 +72,13 @@ func Decide(s *model.Snapshot, o Options) Decision {
 		}
 		d.Nominations = append(d.Nominations, nomination(p, n, want))
 		if want != "" && !n.Registered && n.Object != nil {
-			outstanding[n] = true
-			missing++
+			outstanding[n]++
 		}
 	}
 	slices.SortStableFunc(d.Nominations, func(a, b Nomination) int {
 		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(b.share, a.share))
 	})
-	r := newRelease(s, o, outstanding)
-	r.missing = missing
-	d.Nominated, d.Waiting = r.claims()
+	d.Nominated, d.Waiting = newRelease(s, o, outstanding).claims()
 	return d
 }
 

@@ -82,13 +82,8 @@ func Escalates(claim *apiv1.NodeClaim, now time.Time) bool {
 	if failed, _ := RebootFailed(claim); failed {
 		return true
 	}
-	reboots := 0
-	for _, e := range History(claim, now) {
-		if e.Action == RebootNode {
-			reboots++
-		}
-	}
-	return reboots >= maxReboots
+	reboots := slices.DeleteFunc(History(claim, now), func(e Event) bool { return e.Action != RebootNode })
+	return len(reboots) >= maxReboots
 }
 
 // The pause after the first failure of repair in a NodePool, and the longest one.

@@ -119,12 +119,7 @@ func (r Requirement) Equal(o Requirement) bool {
 
 // sorted returns a sorted copy of the values without duplicates.
 func sorted(values []string) []string {
-	if len(values) == 0 {
-		return nil
-	}
-	out := slices.Clone(values)
-	slices.Sort(out)
-	return slices.Clip(slices.Compact(out))
+	return slices.Clip(slices.Compact(slices.Sorted(slices.Values(values))))
 }
 
 // parseBound returns the bound of a numeric operator. ok is false if it has not exactly one operand, if the operand is no
