@@ -24,8 +24,6 @@ type Input struct {
 	Headroom map[string]model.Resources
 	// Label is the key of the pod label whose value becomes Key.Label, empty for none.
 	Label string
-	// Prices are the prices, by node name, of the nodes whose price differs from that of their instance type.
-	Prices map[string]Micros
 }
 
 // A Part is the part of the price that belongs to one key.
@@ -91,9 +89,6 @@ func Allocate(in Input) Allocation {
 
 // Price returns the price of the node, and false if it is not known.
 func (in *Input) Price(n *model.Node) (Micros, bool) {
-	if p, ok := in.Prices[n.Name]; ok {
-		return max(0, min(p, MaxMicros)), true
-	}
 	dollars, ok := in.Snapshot.Price(n)
 	return MicrosOf(dollars), ok
 }

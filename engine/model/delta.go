@@ -96,22 +96,27 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 	for pool, types := range d.Types {
 		e.setTypes(pool, types)
 	}
-	setAll(e.token, &e.next.Namespaces, d.Namespaces)
-	setAll(e.token, &e.next.PDBs, d.PDBs)
-	setAll(e.token, &e.next.VolumeClaims, d.VolumeClaims)
-	setAll(e.token, &e.next.Volumes, d.Volumes)
-	setAll(e.token, &e.next.StorageClasses, d.StorageClasses)
-	setAll(e.token, &e.next.CSINodes, d.CSINodes)
+	change(e, &e.next.Namespaces, d.Namespaces, KindNamespace, d.Gone)
+	change(e, &e.next.PDBs, d.PDBs, KindPDB, d.Gone)
+	change(e, &e.next.VolumeClaims, d.VolumeClaims, KindVolumeClaim, d.Gone)
+	change(e, &e.next.Volumes, d.Volumes, KindVolume, d.Gone)
+	change(e, &e.next.StorageClasses, d.StorageClasses, KindStorageClass, d.Gone)
+	change(e, &e.next.CSINodes, d.CSINodes, KindCSINode, d.Gone)
 	for _, r := range d.Gone {
 		e.remove(r)
 	}
 	return e.finish()
 }
 
-// setAll sets objects by their keys.
-func setAll[O metav1.Object](by *table.Token, t *table.Table[O], objects []O) {
+// change sets the objects by their keys, and removes those of gone that have the kind. Nothing is computed from these objects.
+func change[O metav1.Object](e *edit, t *table.Table[O], objects []O, kind Kind, gone []Ref) {
 	for _, o := range objects {
-		t.Set(by, strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), o)
+		t.Set(e.token, strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), o)
+	}
+	for _, r := range gone {
+		if r.Kind == kind {
+			t.Remove(e.token, r.Key)
+		}
 	}
 }
 
@@ -130,6 +135,7 @@ func newEdit(s *Snapshot) *edit {
 	return &edit{next: &next, token: new(table.Token), stale: map[string]bool{}, moved: map[string]bool{}}
 }
 
+// remove removes an object of a kind from which something is computed. It ignores other kinds.
 func (e *edit) remove(r Ref) {
 	switch r.Kind {
 	case KindPod:
@@ -144,18 +150,6 @@ func (e *edit) remove(r Ref) {
 		e.next.derived.committed.Remove(e.token, r.Key)
 	case KindDaemon:
 		e.next.daemons.Remove(e.token, r.Key)
-	case KindNamespace:
-		e.next.Namespaces.Remove(e.token, r.Key)
-	case KindPDB:
-		e.next.PDBs.Remove(e.token, r.Key)
-	case KindVolumeClaim:
-		e.next.VolumeClaims.Remove(e.token, r.Key)
-	case KindVolume:
-		e.next.Volumes.Remove(e.token, r.Key)
-	case KindStorageClass:
-		e.next.StorageClasses.Remove(e.token, r.Key)
-	case KindCSINode:
-		e.next.CSINodes.Remove(e.token, r.Key)
 	}
 }
 
