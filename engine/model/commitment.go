@@ -75,7 +75,7 @@ func (s *Snapshot) coverable(n *Node) (o *Offering, name string) {
 	case t != nil:
 		o = t.OfferingOf(n)
 	case !n.Launched():
-		t, o = s.wished(n)
+		t, o = wished(s.Types(n.Pool), n)
 	}
 	if o == nil || len(o.Covers) == 0 {
 		return nil, ""
@@ -134,11 +134,11 @@ func covering(types []*InstanceType) (out []*commitment.Commitment) {
 	return out
 }
 
-// wished returns the cheapest launchable offering that the claim of the node allows, with its type. Both are nil if there
+// wished returns the cheapest launchable offering of the types that the claim of the node allows, with its type. Both are nil if there
 // is none. The claim is not launched.
-func (s *Snapshot) wished(n *Node) (best *InstanceType, o *Offering) {
+func wished(types []*InstanceType, n *Node) (best *InstanceType, o *Offering) {
 	wishes := n.Wishes()
-	for _, t := range s.Types(n.Pool) {
+	for _, t := range types {
 		if _, ok := t.Requirements.Intersects(wishes); !ok {
 			continue
 		}

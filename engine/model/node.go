@@ -161,7 +161,9 @@ func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {
 	}
 	n := &Node{Object: object, Claim: claim}
 	n.identify()
-	n.Deleting = deleting(object, claim)
+	// A claim is deleted shortly after its Node object, so one of the two is enough.
+	n.Deleting = object != nil && object.DeletionTimestamp != nil || claim != nil &&
+		(claim.DeletionTimestamp != nil || condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating))
 	if claim == nil && n.Pool != "" && object.Spec.ProviderID == "" {
 		return nil
 	}
@@ -204,16 +206,6 @@ func (n *Node) identify() {
 		n.Name, n.Labels, n.Registered = n.Object.Name, n.Object.Labels, true
 		n.Initialized = n.Labels[apiv1.NodeInitializedLabelKey] == "true"
 	}
-}
-
-// deleting reports whether the Node object, the claim or the instance is being deleted; either object may be nil. A
-// claim is deleted shortly after its Node object, so one of the two is enough.
-func deleting(object *corev1.Node, claim *apiv1.NodeClaim) bool {
-	if object != nil && object.DeletionTimestamp != nil {
-		return true
-	}
-	return claim != nil &&
-		(claim.DeletionTimestamp != nil || condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating))
 }
 
 // measure sets Capacity and Allocatable. Until the node is initialized, amounts that the Node object does not report
