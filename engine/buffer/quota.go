@@ -40,27 +40,24 @@ func (q *Quotas) Give(template *corev1.PodTemplateSpec, n int32) *Ration {
 	if q == nil || template == nil {
 		return nil
 	}
-	one := requestsOf(template)
-	r := &Ration{Most: n}
-	counted := false
+	one, r := requestsOf(template), &Ration{Most: n}
+	var applying []int // indexes
 	for i, quota := range q.quotas {
 		if !covers(quota, template) {
 			continue
 		}
-		counted = true
+		applying = append(applying, i)
 		fits := q.fits(i, one, n)
 		if fits < n {
 			r.Quotas = append(r.Quotas, quota.Name)
 		}
 		r.Most = min(r.Most, fits)
 	}
-	if !counted {
+	if len(applying) == 0 {
 		return nil
 	}
-	for i, quota := range q.quotas {
-		if covers(quota, template) {
-			q.given[i] = q.given[i].Plus(one.Times(int64(r.Most)))
-		}
+	for _, i := range applying {
+		q.given[i] = q.given[i].Plus(one.Times(int64(r.Most)))
 	}
 	return r
 }

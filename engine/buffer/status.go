@@ -20,14 +20,11 @@ func Status(
 ) autoscalingv1beta1.CapacityBufferStatus {
 	status := *b.Status.DeepCopy()
 	status.ProvisioningStrategy = b.Spec.ProvisioningStrategy
-	status.PodTemplateRef, status.PodTemplateGeneration = nil, nil
+	status.Replicas, status.PodTemplateRef, status.PodTemplateGeneration = nil, nil, nil
 	if src.Template != nil {
-		n := int32(len(pods))
-		status.Replicas = &n
+		status.Replicas = new(int32(len(pods)))
 		status.PodTemplateRef = b.Spec.PodTemplateRef
 		status.PodTemplateGeneration = &src.Generation
-	} else {
-		status.Replicas = nil
 	}
 	conditions := []metav1.Condition{ready(src), provisioning(src, pods, s)}
 	if src.Ration != nil {

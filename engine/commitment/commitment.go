@@ -130,14 +130,6 @@ func (t *table) fill(counts []int64) filled {
 	return f
 }
 
-// eligible returns how many nodes t.commitments[commitment] could cover if there are counts[k] nodes of each class k.
-func (t *table) eligible(commitment int, counts []int64) (n int64) {
-	for _, on := range t.order[commitment] {
-		n += counts[on.class]
-	}
-	return n
-}
-
 // partOf covers nodes of one class with the units that a commitment has left. The parameter open is how much of the
 // nodes is not covered yet, in millionths of a node. The parameter use is the number of units per node. The parameter
 // left is the number of units that remain. partOf returns how much it covers, in millionths of a node, and how many
@@ -146,20 +138,11 @@ func partOf(open, use, left int64) (part, used int64) {
 	if used = mulDivUp(open, use, whole); used <= left {
 		return open, used
 	}
-	return mulDiv(left, whole, use), left
+	return left * whole / use, left // left is at most MaxUnits, so the product does not overflow
 }
 
-// mulDiv returns a*b/c rounded down, and mulDivUp rounded up. A result above the largest int64 is replaced by it. No amount
-// is negative, and c is positive.
-func mulDiv(a, b, c int64) int64 {
-	high, low := bits.Mul64(uint64(a), uint64(b))
-	if high >= uint64(c) {
-		return 1<<63 - 1
-	}
-	q, _ := bits.Div64(high, low, uint64(c))
-	return int64(min(q, 1<<63-1))
-}
-
+// mulDivUp returns a*b/c rounded up. A result above the largest int64 is replaced by it. No amount is negative, and c is
+// positive.
 func mulDivUp(a, b, c int64) int64 {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	low, carry := bits.Add64(low, uint64(c-1), 0)

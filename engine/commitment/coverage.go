@@ -88,18 +88,6 @@ func (c *Coverage) Left(id string) int64 {
 	return 0
 }
 
-// IDs returns the IDs of the commitments in the order in which they apply.
-func (c *Coverage) IDs() []string {
-	if c == nil {
-		return nil
-	}
-	ids := make([]string, len(c.table.commitments))
-	for i, x := range c.table.commitments {
-		ids[i] = x.ID
-	}
-	return ids
-}
-
 // Has reports whether a commitment could cover the node with the name, which is not being deleted.
 func (c *Coverage) Has(node string) bool {
 	if c == nil {
@@ -159,7 +147,10 @@ func (c *Coverage) Usage() []Usage {
 	for i, x := range c.table.commitments {
 		out[i] = Usage{
 			ID: x.ID, Units: x.Units, Used: x.Units - c.filled.left[i] + c.endingUse[i], Saved: c.filled.saved[i],
-			Covered: float64(c.filled.nodes[i]) / whole, Eligible: float64(c.table.eligible(i, c.counts)),
+			Covered: float64(c.filled.nodes[i]) / whole,
+		}
+		for _, on := range c.table.order[i] {
+			out[i].Eligible += float64(c.counts[on.class])
 		}
 	}
 	return out

@@ -24,8 +24,6 @@ type Input struct {
 	Headroom map[string]model.Resources
 	// Label is the key of the pod label whose value becomes Key.Label, empty for none.
 	Label string
-	// Prices are the prices, by node name, of the nodes whose price differs from that of their instance type.
-	Prices map[string]Micros
 }
 
 // A Part is the part of the price that belongs to one key.
@@ -76,9 +74,9 @@ func Allocate(in Input) Allocation {
 			continue
 		}
 		out.Nodes++
-		out.Total = out.Total.plus(price)
+		out.Total += price
 		for _, p := range in.Node(n, price) {
-			sums[p.Key] = sums[p.Key].plus(p.Rate)
+			sums[p.Key] += p.Rate
 		}
 	}
 	out.Parts = make([]Part, 0, len(sums))
@@ -91,9 +89,6 @@ func Allocate(in Input) Allocation {
 
 // Price returns the price of the node, and false if it is not known.
 func (in *Input) Price(n *model.Node) (Micros, bool) {
-	if p, ok := in.Prices[n.Name]; ok {
-		return max(0, min(p, MaxMicros)), true
-	}
 	dollars, ok := in.Snapshot.Price(n)
 	return MicrosOf(dollars), ok
 }
@@ -105,10 +100,10 @@ func (in *Input) PriceOfSet(nodes []*model.Node) Micros {
 	for i, n := range nodes {
 		if names[i] = n.Name; !coverage.Has(n.Name) {
 			price, _ := in.Price(n)
-			sum = sum.plus(price)
+			sum += price
 		}
 	}
-	return sum.plus(MicrosOf(coverage.Released(names...)))
+	return sum + MicrosOf(coverage.Released(names...))
 }
 
 // Pods returns each pod's share of the price of one node, in the order of n.Pods.
@@ -160,7 +155,7 @@ func (in *Input) shares(n *model.Node, price Micros) []Micros {
 	for r, money := range Split(price, weights) {
 		amounts[0], amounts[1], amounts[2] = in.measure(n, names[r], amounts[3:])
 		for i, part := range Split(money, amounts) {
-			out[i] = out[i].plus(part)
+			out[i] += part
 		}
 	}
 	return out

@@ -2,7 +2,11 @@ package cost
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -82,30 +86,117 @@ func (k Key) Compare(l Key) int {
 
 // CauseOf returns the cause of idle capacity of a node that disruption keeps with the verdict, Fragmentation by default.
 func CauseOf(v model.Verdict) Cause {
-	switch v.Rule {
-	case model.RulePDB:
-		return PDB
-	case model.RuleAnnotation:
-		return DoNotDisrupt
-	case model.RuleBudget:
-		return Budget
-	case model.RuleRecent:
-		return ConsolidateAfter
-	case model.RuleBuffer:
-		return Headroom
-	case model.RuleLimit:
-		return Limit
-	case model.RulePrice, model.RuleSpot:
-		return NodeSize
-	case model.RuleNotReady, model.RuleNominated:
-		return Starting
-	case model.RuleDisrupted:
-		return Leaving
-	case model.RulePolicy, model.RuleUnhealthy:
-		if v.Cause == model.CauseStatic || v.Cause == model.CauseSurplus {
-			return Static
-		}
-		return Policy
+	if v.Rule == model.RulePolicy && (v.Cause == model.CauseStatic || v.Cause == model.CauseSurplus) {
+		return Static
 	}
-	return Fragmentation
+	return cmp.Or(causeOf[v.Rule], Fragmentation)
+}
+
+var causeOf = map[model.Rule]Cause{
+	model.RulePDB:        PDB,
+	model.RuleAnnotation: DoNotDisrupt,
+	model.RuleBudget:     Budget,
+	model.RuleRecent:     ConsolidateAfter,
+	model.RuleBuffer:     Headroom,
+	model.RuleLimit:      Limit,
+	model.RulePrice:      NodeSize,
+	model.RuleSpot:       NodeSize,
+	model.RuleNotReady:   Starting,
+	model.RuleNominated:  Starting,
+	model.RuleDisrupted:  Leaving,
+	model.RulePolicy:     Policy,
+	model.RuleUnhealthy:  Policy,
+}
+
+// A Field is a property by which parts are added up.
+type Field string
+
+// The fields. Parts for idle and reserved capacity have no namespace, owner or label.
+const (
+	ByPool         Field = "pool"
+	ByCapacityType Field = "capacity-type"
+	ByZone         Field = "zone"
+	ByNamespace    Field = "namespace"
+	ByOwner        Field = "owner"
+	ByLabel        Field = "label"
+)
+
+// Fields returns all fields in the order of Key.
+func Fields() []Field {
+	return []Field{ByPool, ByCapacityType, ByZone, ByNamespace, ByOwner, ByLabel}
+}
+
+// ParseFields parses a list of fields that are separated by commas. An unknown or repeated field is an error.
+func ParseFields(text string) ([]Field, error) {
+	var out []Field
+	for name := range strings.SplitSeq(text, ",") {
+		f := Field(strings.TrimSpace(name))
+		if !slices.Contains(Fields(), f) {
+			return nil, fmt.Errorf("unknown key %q, use %s", name, join(Fields()))
+		}
+		if slices.Contains(out, f) {
+			return nil, fmt.Errorf("key %q is given twice", name)
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func join(fields []Field) string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = string(f)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Of returns the value of the field in k. The owner includes the namespace, since names are unique only in it.
+func (f Field) Of(k Key) string {
+	switch f {
+	case ByPool:
+		return k.Pool
+	case ByCapacityType:
+		return k.CapacityType
+	case ByZone:
+		return k.Zone
+	case ByNamespace:
+		return k.Namespace
+	case ByOwner:
+		if k.Owner == "" {
+			return ""
+		}
+		return k.Namespace + "/" + k.Owner
+	}
+	return k.Label
+}
+
+// OfNodes reports whether the field is a property of nodes. Parts for idle capacity (Kind Idle), and for what kubelet and
+// system reserve (Cause Reserved), have a value of such a field, too.
+func (f Field) OfNodes() bool { return f == ByPool || f == ByCapacityType || f == ByZone }
+
+// OwnerOf returns the workload of the pod as Kind/name. The Deployment of a ReplicaSet and the CronJob of a Job are derived
+// from the name, because these controllers append a hash or a number to their own name. A pod without a controller is
+// its own owner.
+func OwnerOf(p *model.Pod) string {
+	o := p.Owner()
+	if o == nil {
+		return "Pod/" + p.Object.Name
+	}
+	switch o.Kind {
+	case "ReplicaSet":
+		hash := p.Object.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+		if name, ok := strings.CutSuffix(o.Name, "-"+hash); ok && hash != "" && name != "" {
+			return "Deployment/" + name
+		}
+	case "Job":
+		if i := strings.LastIndexByte(o.Name, '-'); i > 0 && scheduledTime(o.Name[i+1:]) {
+			return "CronJob/" + o.Name[:i]
+		}
+	}
+	return o.Kind + "/" + o.Name
+}
+
+// scheduledTime reports whether the text is the suffix of a Job of a CronJob: the scheduled time in minutes since 1970.
+func scheduledTime(text string) bool {
+	return len(text) == 8 && strings.Trim(text, "0123456789") == ""
 }

@@ -28,11 +28,7 @@ func check(in cost.Input) string {
 		if !cost.Billed(n) {
 			continue
 		}
-		if price, own := in.Prices[n.Name]; own {
-			want += min(max(price, 0), cost.MaxMicros)
-		} else {
-			want += cost.MicrosOf(in.Snapshot.PriceOf(n))
-		}
+		want += cost.MicrosOf(in.Snapshot.PriceOf(n))
 	}
 	for i, p := range a.Parts {
 		if p.Rate <= 0 {
@@ -52,11 +48,19 @@ func check(in cost.Input) string {
 	return ""
 }
 
-// draw returns an Input with random figures for the nodes and pods of the snapshot. Some are negative or far too large.
+// draw returns an Input with random figures for the nodes and pods of the snapshot, and with random prices of some offerings.
+// Some are negative or far too large.
 func draw(s *model.Snapshot, r *rand.Rand) cost.Input {
+	s = s.Apply(model.Delta{Types: model.WithOfferings(s, func(_ *model.InstanceType, o *model.Offering) bool {
+		if r.IntN(2) == 0 {
+			return false
+		}
+		o.Price = []float64{0, -5, 1e-6, 0.096, 1e6, math.MaxInt64}[r.IntN(6)]
+		return true
+	})})
 	in := cost.Input{
 		Snapshot: s, Causes: map[string]cost.Cause{}, Usage: map[string]model.Resources{}, Headroom: map[string]model.Resources{},
-		Prices: map[string]cost.Micros{}, Label: "app",
+		Label: "app",
 	}
 	amount := func() model.Resources {
 		values := []int64{0, -1, 1, 250, 1 << 30, 1 << 34, model.MaxAmount, math.MaxInt64, math.MinInt64}
@@ -68,9 +72,6 @@ func draw(s *model.Snapshot, r *rand.Rand) cost.Input {
 	for _, n := range s.Nodes() {
 		in.Causes[n.Name] = []cost.Cause{cost.PDB, cost.Budget, cost.Headroom}[r.IntN(3)]
 		in.Headroom[n.Name] = amount()
-		if r.IntN(2) == 0 {
-			in.Prices[n.Name] = cost.Micros([]int64{0, -5, 1, 96_000, 1e12, math.MaxInt64}[r.IntN(6)])
-		}
 		for _, p := range n.Pods {
 			in.Usage[p.Key] = amount()
 		}

@@ -28,18 +28,6 @@ func MicrosOf(dollars float64) Micros {
 // Dollars returns m in dollars.
 func (m Micros) Dollars() float64 { return float64(m) / 1e6 }
 
-// plus returns m + n, limited to the range of int64.
-func (m Micros) plus(n Micros) Micros {
-	switch sum := m + n; {
-	case n > 0 && sum < m:
-		return math.MaxInt64
-	case n < 0 && sum > m:
-		return math.MinInt64
-	default:
-		return sum
-	}
-}
-
 // Split divides total by weights. The parts add up to total. Each differs by less than one from its exact share: it is
 // the difference of two running sums, rounded down. If no weight is positive, the last part gets everything. Negative
 // weights count as zero. total is not negative, and there is at least one weight.

@@ -37,7 +37,11 @@ func Decide(s *model.Snapshot) []Cost {
 	for _, pods := range bySet {
 		keepSpread(pods)
 		for _, r := range pods {
-			if value := r.value(); !Foreign(r.pod) && value != Value(r.pod) {
+			value := ""
+			if r.ranked {
+				value = strconv.FormatInt(r.rank, 10)
+			}
+			if !Foreign(r.pod) && value != Value(r.pod) {
 				costs = append(costs, Cost{Pod: r.pod, Node: r.node, Value: value})
 			}
 		}
@@ -98,11 +102,4 @@ type ranked struct {
 	// rank is the deletion cost of the pod if ranked is true. Otherwise the pod gets no deletion cost.
 	rank   int64
 	ranked bool
-}
-
-func (r *ranked) value() string {
-	if !r.ranked {
-		return ""
-	}
-	return strconv.FormatInt(r.rank, 10)
 }

@@ -20,49 +20,46 @@ func keepSpread(pods []*ranked) {
 	slices.SortFunc(pods, func(a, b *ranked) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.pod.Key, b.pod.Key))
 	})
-	left := map[string]map[string]int{} // pods by topology key and domain
+	left := count{}
 	for _, r := range pods {
-		for _, c := range r.pod.Object.Spec.TopologySpreadConstraints {
-			domain, ok := r.node.Labels[c.TopologyKey]
-			if !ok {
-				continue
-			}
-			if left[c.TopologyKey] == nil {
-				left[c.TopologyKey] = map[string]int{}
-			}
-			left[c.TopologyKey][domain]++
-		}
+		left.add(r, 1)
 	}
 	for _, r := range pods {
-		if !r.ranked {
-			continue
+		r.ranked = r.ranked && (r.rank == leaving || mayLeave(r, left))
+		if r.ranked {
+			left.add(r, -1)
 		}
-		if r.rank != leaving && !mayLeave(r, left) {
-			r.ranked = false
-			continue
-		}
-		for _, c := range r.pod.Object.Spec.TopologySpreadConstraints {
-			if domain, ok := r.node.Labels[c.TopologyKey]; ok {
-				left[c.TopologyKey][domain]--
-			}
+	}
+}
+
+// A count is the number of pods by topology domain.
+type count map[domain]int
+
+type domain struct{ key, value string }
+
+// add adds n to the domain of the pod for each of its spread constraints.
+func (c count) add(r *ranked, n int) {
+	for _, constraint := range r.pod.Object.Spec.TopologySpreadConstraints {
+		if value, ok := r.node.Labels[constraint.TopologyKey]; ok {
+			c[domain{constraint.TopologyKey, value}] += n
 		}
 	}
 }
 
 // mayLeave reports whether, for each spread constraint of the pod, its domain has at most maxSkew pods fewer than the
-// fullest domain after the pod is removed. left is the number of pods by topology key and domain.
-func mayLeave(r *ranked, left map[string]map[string]int) bool {
+// fullest domain after the pod is removed.
+func mayLeave(r *ranked, left count) bool {
 	return !slices.ContainsFunc(r.pod.Object.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
 		own, ok := r.node.Labels[c.TopologyKey]
 		if !ok {
 			return false
 		}
-		most, after := 0, left[c.TopologyKey][own]-1
-		for domain, n := range left[c.TopologyKey] {
-			if domain == own {
-				n = after
+		after := left[domain{c.TopologyKey, own}] - 1
+		most := after
+		for d, n := range left {
+			if d.key == c.TopologyKey && d.value != own {
+				most = max(most, n)
 			}
-			most = max(most, n)
 		}
 		return most-after > int(c.MaxSkew)
 	})

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -16,8 +17,7 @@ const turnPoll = 2 * time.Second
 
 // Decide returns the next step of the drain of a node.
 func Decide(s State) Decision {
-	var d Decision
-	d.Tier = tiers
+	d := Decision{Tier: tiers}
 	pods := slices.SortedFunc(slices.Values(s.Pods), func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -85,10 +85,71 @@ func heldBy(p *corev1.Pod, s State) (Hold, bool) {
 
 // lookAgain sets Again to at, if at is in the future and earlier than Again.
 func (d *Decision) lookAgain(now, at time.Time) {
-	if !at.After(now) {
-		return
-	}
-	if d.Again.IsZero() || at.Before(d.Again) {
+	if at.After(now) && (d.Again.IsZero() || at.Before(d.Again)) {
 		d.Again = at
 	}
+}
+
+// A Tier is a group of pods that are evicted together. Lower tiers leave first.
+type Tier uint8
+
+// The tiers in the order in which they leave.
+const (
+	TierOrdinary Tier = iota
+	TierOrdinaryDaemon
+	TierCritical
+	TierCriticalDaemon
+	tiers // the number of tiers
+)
+
+// TierOf returns the tier of the pod. Critical pods have one of the two system priority classes of Kubernetes. A pod
+// with another priority class is not critical, however high its priority is.
+func TierOf(pod *corev1.Pod) Tier {
+	critical := pod.Spec.PriorityClassName == "system-cluster-critical" ||
+		pod.Spec.PriorityClassName == "system-node-critical"
+	daemon := view(pod).Daemon()
+	switch {
+	case critical && daemon:
+		return TierCriticalDaemon
+	case critical:
+		return TierCritical
+	case daemon:
+		return TierOrdinaryDaemon
+	}
+	return TierOrdinary
+}
+
+// view returns the pod for the methods of model.Pod that read only its Object.
+func view(pod *corev1.Pod) *model.Pod { return &model.Pod{Object: pod} }
+
+// StuckAfter is the time after its deletion timestamp for which a terminating pod delays the drain. If it still exists
+// then, its kubelet no longer responds.
+const StuckAfter = time.Minute
+
+// A Spare is the reason why a drain leaves a pod on its node. The zero value means that the pod must leave.
+type Spare uint8
+
+// The reasons to leave a pod on its node.
+const (
+	SpareNone      Spare = iota
+	SpareTerminal        // it has succeeded or failed
+	SpareMirror          // a static pod: only its kubelet can stop it
+	SpareTolerates       // it tolerates the disruption taint
+	SpareStuck           // it is still terminating StuckAfter its deletion timestamp
+)
+
+// SpareOf returns why the drain leaves the pod on its node, or SpareNone.
+func SpareOf(pod *corev1.Pod, now time.Time) Spare {
+	tolerates := model.Tolerates(pod.Spec.Tolerations, apiv1.DisruptedNoScheduleTaint())
+	switch {
+	case view(pod).Terminal():
+		return SpareTerminal
+	case view(pod).Mirror():
+		return SpareMirror
+	case tolerates:
+		return SpareTolerates
+	case pod.DeletionTimestamp != nil && !now.Before(pod.DeletionTimestamp.Add(StuckAfter)):
+		return SpareStuck
+	}
+	return SpareNone
 }

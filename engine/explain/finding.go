@@ -165,19 +165,17 @@ func obstacleOf(v model.Verdict) Obstacle {
 // obstacles returns all known obstacles. If none of them explains the verdict, the verdict itself is added as the first. There
 // is only one obstacle if the pool launches no nodes for pods, or if the verdict has RuleUnsupported or RuleInvalid.
 func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict) []Obstacle {
-	var all []Obstacle
 	if u := pool.Usable(); !u.OK() {
 		return []Obstacle{obstacleOf(u)}
 	}
 	if v.Rule == model.RuleUnsupported || v.Rule == model.RuleInvalid {
 		return []Obstacle{obstacleOf(v)}
 	}
-	all = append(all, e.taints(pod, pool)...)
 	c := e.candidates(pod, pool)
-	all = append(all, c.obstacles...)
 	if len(c.obstacles) == 0 {
-		all = append(all, e.capacity(pod, pool, c)...)
+		c.obstacles = e.capacity(pod, pool, c)
 	}
+	all := append(e.taints(pod, pool), c.obstacles...)
 	if slices.ContainsFunc(all, func(o Obstacle) bool {
 		// The packer gets only types with an available offering. For a type without one, it returns RuleLabels, as if
 		// the type did not exist.
@@ -191,8 +189,6 @@ func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict)
 // sameMatter reports whether both rules mean that no large enough instance type is available. They are then shown as
 // one obstacle.
 func sameMatter(a, b model.Rule) bool {
-	tooSmall := func(r model.Rule) bool {
-		return r == model.RuleResources || r == model.RuleShape || r == model.RuleOffering
-	}
-	return tooSmall(a) && tooSmall(b)
+	tooSmall := []model.Rule{model.RuleResources, model.RuleShape, model.RuleOffering}
+	return slices.Contains(tooSmall, a) && slices.Contains(tooSmall, b)
 }

@@ -93,13 +93,10 @@ func (e *Explainer) candidatesOf(term require.Set, pool *model.Pool) labelMatch 
 }
 
 func meeting(types []*model.InstanceType, reqs require.Set) []*model.InstanceType {
-	var out []*model.InstanceType
-	for _, t := range types {
-		if _, ok := t.Requirements.Intersects(reqs); ok {
-			out = append(out, t)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(types), func(t *model.InstanceType) bool {
+		_, ok := t.Requirements.Intersects(reqs)
+		return !ok
+	})
 }
 
 // conflict returns the obstacle between one requirement of a pod and the requirements of the pool, if any.
@@ -125,7 +122,8 @@ func (e *Explainer) conflict(want require.Requirement, pool *model.Pool) (Obstac
 	default:
 		o.Why = fmt.Sprintf("requires label %s, which no node of the NodePool has", want)
 		o.Fix = fmt.Sprintf("add %s to spec.template.metadata.labels of NodePool %s", label(want), pool.Name)
-		if c := (require.Conflict{Key: key, Want: want, Undefined: true}).WithHint(e.known(pool)...); c.Hint != "" {
+		known := append(e.labels.WellKnown.UnsortedList(), pool.Requirements.Keys()...)
+		if c := (require.Conflict{Key: key, Want: want, Undefined: true}).WithHint(known...); c.Hint != "" {
 			o.Fix = fmt.Sprintf("use key %s in the nodeSelector or affinity of the pod", c.Hint)
 		}
 	}
@@ -155,14 +153,6 @@ func allow(have require.Requirement, values string, pool *model.Pool) string {
 		return fmt.Sprintf("add %s to requirement %s of NodePool %s", values, have.Key(), pool.Name)
 	}
 	return fmt.Sprintf("relax requirement %s of NodePool %s to allow %s", have, pool.Name, values)
-}
-
-// known returns the label keys that a pod can select by: the well-known ones and those in the pool's requirements.
-func (e *Explainer) known(pool *model.Pool) []string {
-	keys := e.labels.WellKnown.UnsortedList()
-	keys = append(keys, pool.Requirements.Keys()...)
-	slices.Sort(keys)
-	return slices.Compact(keys)
 }
 
 // wanted returns the values that a requirement of a pod allows, for a fix.

@@ -65,16 +65,11 @@ func (e *Explainer) narrowed(n *model.PlannedNode) string {
 	of := n.Pool.Requirements.Normalize(e.labels.Aliases)
 	for r := range n.Requirements.All() {
 		have, ok := of.Get(r.Key())
-		if (!ok || !have.Equal(r)) && !vacuous(r) {
+		if (!ok || !have.Equal(r)) && !r.Equal(require.New(r.Key(), require.Exists)) {
 			out = append(out, r.String())
 		}
 	}
 	return each(out)
-}
-
-// vacuous reports whether r only requires the label to exist.
-func vacuous(r require.Requirement) bool {
-	return r.Equal(require.New(r.Key(), require.Exists))
 }
 
 func weightOf(p *model.Pool, pools []*model.Pool) string {

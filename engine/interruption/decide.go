@@ -25,17 +25,13 @@ type State struct {
 // Decide returns an action for each claim that a notice names, unless the claim is being deleted, in the order of claim
 // names. Notices about other instances are ignored.
 func Decide(s State) []Action {
-	urgent := mostUrgent(s.Notices)
-	if len(urgent) == 0 {
-		return nil
-	}
 	nodes := make(map[string]*corev1.Node, len(s.Nodes))
 	for _, n := range s.Nodes {
 		nodes[n.Spec.ProviderID] = n
 	}
 	var actions []Action
 	for _, claim := range s.Claims {
-		if notice, concerned := urgent.about(claim); concerned && claim.DeletionTimestamp.IsZero() {
+		if notice, ok := mostUrgent(s.Notices, claim); ok && claim.DeletionTimestamp.IsZero() {
 			actions = append(actions, actionFor(claim, nodes[claim.Status.ProviderID], notice, s.Now))
 		}
 	}
@@ -76,43 +72,22 @@ func Early(s State) []model.Notice {
 // shortOf returns the ID of the instance within a provider ID.
 func shortOf(id string) string { return id[strings.LastIndex(id, "/")+1:] }
 
-// A target is the instance or the node that a notice names.
-type target struct{ instance, node string }
-
-// notices are the most urgent notice by target.
-type notices map[target]model.Notice
-
-// mostUrgent returns the most urgent notice for each target, the first of equally urgent ones. Unknown kinds are
-// ignored.
-func mostUrgent(list []model.Notice) notices {
-	urgent := notices{}
-	for _, n := range list {
-		at := target{instance: n.Instance}
-		if n.Instance == "" {
-			at.node = n.Node
-		}
-		if at == (target{}) || urgency(n.Kind) < 0 {
-			continue
-		}
-		if old, known := urgent[at]; !known || urgency(n.Kind) > urgency(old.Kind) {
-			urgent[at] = n
-		}
-	}
-	return urgent
-}
-
-// about returns the most urgent notice about the claim's instance or node.
-func (s notices) about(claim *apiv1.NodeClaim) (found model.Notice, ok bool) {
-	id := claim.Status.ProviderID
-	for _, at := range []target{{instance: id}, {instance: shortOf(id)}, {node: claim.Status.NodeName}} {
-		if at == (target{}) {
-			continue
-		}
-		if n, known := s[at]; known && (!ok || urgency(n.Kind) > urgency(found.Kind)) {
+// mostUrgent returns the most urgent notice about the claim, the first of equally urgent ones. Unknown kinds are ignored.
+func mostUrgent(notices []model.Notice, claim *apiv1.NodeClaim) (found model.Notice, ok bool) {
+	for _, n := range notices {
+		if concerns(n, claim) && urgency(n.Kind) > urgency(found.Kind) {
 			found, ok = n, true
 		}
 	}
 	return found, ok
+}
+
+// concerns reports whether the notice names the instance of the claim or, if it names no instance, its node.
+func concerns(n model.Notice, claim *apiv1.NodeClaim) bool {
+	if n.Instance == "" {
+		return n.Node != "" && n.Node == claim.Status.NodeName
+	}
+	return n.Instance == claim.Status.ProviderID || n.Instance == shortOf(claim.Status.ProviderID)
 }
 
 // actionFor returns the action that responses define for the notice.
@@ -132,15 +107,39 @@ func actionFor(claim *apiv1.NodeClaim, node *corev1.Node, n model.Notice, now ti
 		Type: corev1.EventTypeWarning, Reason: ReasonTerminating,
 		Message: "the claim is deleted because of an interruption: " + strings.ReplaceAll(string(n.Kind), "_", " "),
 	}
-	a.Cordon = node != nil && !cordoned(node)
+	a.Cordon = node != nil && !model.HasTaint(node.Spec.Taints, apiv1.DisruptedNoScheduleTaint())
 	if r.end == force && claim.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey] == "" {
 		a.Deadline = now
 	}
 	return a
 }
 
-// cordoned reports whether the node has the disruption taint.
-func cordoned(node *corev1.Node) bool {
-	taint := apiv1.DisruptedNoScheduleTaint()
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
+// An Action is what to do about one claim because of a notice, in the order of its fields. It is idempotent.
+type Action struct {
+	// Claim is the claim that the notice concerns.
+	Claim *apiv1.NodeClaim
+	// Node is the claim's node, nil if it has none yet.
+	Node *corev1.Node
+	// Notice is the most urgent notice about the claim.
+	Notice model.Notice
+	// Unavailable is the capacity type that has no capacity for the claim's instance type and zone, or for its
+	// reservation. It is empty if the notice is not about capacity.
+	Unavailable string
+	// Told is the Kubernetes event that reports the notice. Its Reason is empty if there is none.
+	Told Event
+	// Deadline is the termination deadline of the drain, written to the claim before it is deleted; zero for none.
+	Deadline time.Time
+	// Delete is true if the claim is deleted.
+	Delete bool
+	// Ended is the Kubernetes event that reports the deletion of the claim. Its Reason is empty if there is none.
+	Ended Event
+	// Cordon is true if the node is cordoned after the claim is deleted.
+	Cordon bool
+}
+
+// An Event is a Kubernetes event for a claim and its node.
+type Event struct {
+	// Type is Normal or Warning.
+	Type            string
+	Reason, Message string
 }

@@ -1,6 +1,8 @@
 package interruption
 
 import (
+	"slices"
+
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -64,10 +66,5 @@ func (r response) to(n model.Notice) response {
 
 // urgency returns the index of the kind in responses, -1 if it is unknown.
 func urgency(kind model.NoticeKind) int {
-	for i, r := range responses {
-		if r.kind == kind {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(responses, func(r response) bool { return r.kind == kind })
 }

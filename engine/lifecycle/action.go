@@ -75,7 +75,7 @@ type DeleteNodes struct {
 }
 
 // EndInstance requests the provider to terminate the instance. If the provider has no such instance, the caller sets
-// View.Instance to InstanceGone and calls Next again, without executing the rest of the Judgement.
+// View.InstanceGone and calls Next again, without executing the rest of the Judgement.
 type EndInstance struct{}
 
 // Release removes the finalizer from the claim, because its nodes and its instance are gone.

@@ -3,8 +3,11 @@ package lifecycle
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // Consolidatable reports whether the pool's consolidateAfter has passed since the last pod event of the claim's node
@@ -24,4 +27,70 @@ func Consolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodePool, now time.Time)
 		return false, left
 	}
 	return true, 0
+}
+
+// PodEventWindow is the least time between two writes of a claim's lastPodEventTime, so that a burst of pods causes few
+// writes.
+const PodEventWindow = 10 * time.Second
+
+// LastPodEvent returns when a pod was last bound to the node, completed, or began to terminate. Each such event
+// restarts consolidateAfter. The time is zero if there was none. DaemonSet pods do not count.
+//
+// The time is derived from the pods alone, so a restart of the controller does not delay consolidation. A time in the
+// future, from another clock, counts as now.
+func LastPodEvent(pods []*corev1.Pod, now time.Time) time.Time {
+	var last time.Time
+	for _, p := range pods {
+		if at := podEvent(p); !(&model.Pod{Object: p}).Daemon() && at.After(last) {
+			last = at
+		}
+	}
+	if last.After(now) {
+		return now
+	}
+	return last
+}
+
+// podEvent returns the time of the pod's latest event, zero if the pod is not bound.
+func podEvent(p *corev1.Pod) time.Time {
+	if p.Spec.NodeName == "" {
+		return time.Time{}
+	}
+	at := boundAt(p)
+	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		at = model.Later(at, finishedAt(p))
+	}
+	if p.DeletionTimestamp != nil {
+		at = model.Later(at, deletedAt(p))
+	}
+	return at
+}
+
+// boundAt returns when the pod was bound. A pod that was created with a node name has no condition PodScheduled, so its
+// creation counts.
+func boundAt(p *corev1.Pod) time.Time {
+	if c := model.PodCondition(p, corev1.PodScheduled); c.Status == corev1.ConditionTrue {
+		return model.Later(p.CreationTimestamp.Time, c.LastTransitionTime.Time)
+	}
+	return p.CreationTimestamp.Time
+}
+
+// finishedAt returns when the last container terminated or the pod's readiness last changed, whichever is later.
+func finishedAt(p *corev1.Pod) time.Time {
+	at := model.PodCondition(p, corev1.PodReady).LastTransitionTime.Time
+	for _, c := range p.Status.ContainerStatuses {
+		if c.State.Terminated != nil {
+			at = model.Later(at, c.State.Terminated.FinishedAt.Time)
+		}
+	}
+	return at
+}
+
+// deletedAt returns when the deletion of the pod was requested: its deletion timestamp less its grace period.
+func deletedAt(p *corev1.Pod) time.Time {
+	at := p.DeletionTimestamp.Time
+	if p.DeletionGracePeriodSeconds != nil {
+		at = at.Add(-model.Seconds(*p.DeletionGracePeriodSeconds))
+	}
+	return at
 }

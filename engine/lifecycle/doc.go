@@ -1,7 +1,7 @@
 // Package lifecycle decides the next step in the life of one NodeClaim: launch, registration, initialization, deletion
 // and termination.
 //
-// Begin with Next (next.go). Its input is a View: the claim, the nodes with its provider ID, and what the provider
+// Begin with Next. Its input is a View: the claim, the nodes with its provider ID, and what the provider
 // reported. Its output is a Judgement: the actions to execute and the conditions to set. Next executes nothing, and it
 // guarantees the following.
 //

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -58,14 +57,8 @@ func requirementsDiffer(claim *apiv1.NodeClaim, pool *apiv1.NodePool) bool {
 // offered reports whether the claim's instance type still exists, with an offering by which the node could have been
 // launched.
 func offered(labels map[string]string, types []*model.InstanceType) bool {
-	name := labels[corev1.LabelInstanceTypeStable]
-	i, ok := slices.BinarySearchFunc(types, name, func(t *model.InstanceType, name string) int {
-		return cmp.Compare(t.Name, name)
-	})
-	if !ok {
-		return false
-	}
-	return slices.ContainsFunc(types[i].Offerings, func(o model.Offering) bool { return comesFrom(labels, o) })
+	t := model.TypeNamed(types, labels[corev1.LabelInstanceTypeStable])
+	return t != nil && slices.ContainsFunc(t.Offerings, func(o model.Offering) bool { return comesFrom(labels, o) })
 }
 
 // comesFrom reports whether a node with these labels may have been launched by offering o.

@@ -2,14 +2,18 @@ package lifecycle
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // initialize sets the condition Initialized once the node is ready. It deletes the claim after InitializationTimeout if
@@ -83,7 +87,7 @@ func unready(v View) (reason, message string) {
 		return ReasonNodeNotReady, fmt.Sprintf("Node %s is not ready: condition Ready is %s", node.Name, status)
 	}
 	for _, t := range v.Claim.Spec.StartupTaints {
-		if hasTaint(node.Spec.Taints, t) {
+		if model.HasTaint(node.Spec.Taints, t) {
 			return ReasonStartupTaintsExist, fmt.Sprintf("Startup taint %s still present on node %s: the component that owns it must remove it", t.ToString(), node.Name)
 		}
 	}
@@ -113,4 +117,63 @@ func unregisteredResource(claim *apiv1.NodeClaim, node *corev1.Node) (name corev
 		}
 	}
 	return "", false
+}
+
+// consistentPercent is the least share of the promised capacity that a node must report.
+const consistentPercent = 90
+
+// Shortfall returns one sentence for each requested resource of which the node reports less than 90 % of the capacity
+// in the claim's status.
+func Shortfall(claim *apiv1.NodeClaim, node *corev1.Node) []string {
+	var list []string
+	promised, reported := model.CapacityOf(claim.Status.Capacity), model.CapacityOf(node.Status.Capacity)
+	for _, name := range model.RequestsOf(claim.Spec.Resources.Requests).Names() {
+		want, have := claim.Status.Capacity[name], node.Status.Capacity[name]
+		share := have.AsApproximateFloat64() * 100 / want.AsApproximateFloat64()
+		if want.IsZero() || share >= consistentPercent {
+			continue
+		}
+		list = append(list, fmt.Sprintf("Expected %s of resource %s, but node %s reports %s (%.0f%%, at least %d%% required)",
+			units.Amount(name, promised[name], units.Down), name, node.Name, units.Amount(name, reported[name], units.Down),
+			math.Floor(share), consistentPercent))
+	}
+	return list
+}
+
+// unpublishedDriver returns the first DRA driver that the claim's pods need and that has not published a complete pool
+// of devices on the node.
+func unpublishedDriver(v View) (driver string, ok bool) {
+	if !v.DRA {
+		return "", false
+	}
+	for driver := range strings.SplitSeq(v.Claim.Annotations[apiv1.RequestedDRADriversAnnotationKey], ",") {
+		driver = strings.TrimSpace(driver)
+		if driver != "" && !published(driver, v.Slices) {
+			return driver, true
+		}
+	}
+	return "", false
+}
+
+// published reports whether at least one resource pool of the driver is complete: the slices of its newest generation
+// are as many as its ResourceSliceCount.
+func published(driver string, slices []*resourcev1.ResourceSlice) bool {
+	newest := map[string]int64{}
+	for _, s := range slices {
+		if s.Spec.Driver == driver {
+			newest[s.Spec.Pool.Name] = max(newest[s.Spec.Pool.Name], s.Spec.Pool.Generation)
+		}
+	}
+	seen := map[string]int64{}
+	for _, s := range slices {
+		pool := s.Spec.Pool
+		if s.Spec.Driver != driver || pool.Generation != newest[pool.Name] {
+			continue
+		}
+		seen[pool.Name]++
+		if seen[pool.Name] >= pool.ResourceSliceCount {
+			return true
+		}
+	}
+	return false
 }

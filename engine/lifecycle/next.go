@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -76,3 +78,81 @@ func (j *Judgement) overdue(v View) {
 		j.Requeue = left
 	}
 }
+
+// A View is the input of Next. Next does not change it.
+type View struct {
+	Now time.Time
+	// Claim is the claim as last read, including the changes of this pass.
+	Claim *apiv1.NodeClaim
+	// LaunchTimeout is how long a launch of the claim may take. 0 means the constant LaunchTimeout.
+	LaunchTimeout time.Duration
+	// Nodes are the nodes with the claim's provider ID, none if the claim has no provider ID.
+	Nodes []*corev1.Node
+	// Hook is the provider's registration hook. The zero Hook allows the registration.
+	Hook Hook
+	// InstanceGone is true if EndInstance in this pass found no instance of the claim: it was terminated or never launched.
+	InstanceGone bool
+	// Pods are the pods of the claim's node. They are needed only after InitializationTimeoutAt.
+	Pods []*corev1.Pod
+	// DRA is true if DRA drivers must publish their devices before the node is initialized. Slices are the
+	// ResourceSlices of the claim's node, in any order.
+	DRA    bool
+	Slices []*resourcev1.ResourceSlice
+}
+
+// A Hook is the result of the provider's registration hook, which decides whether a node may be registered.
+type Hook struct {
+	// Wait is the time until the hook is called again. If it is longer than zero, the registration is delayed.
+	Wait time.Duration
+	// Labels are added to the claim and the node, even while the registration is delayed.
+	Labels map[string]string
+	// Err is the error message of the provider, empty if there is none. An error delays the registration.
+	Err string
+}
+
+// pending reports whether the hook delays the registration.
+func (h Hook) pending() bool { return h.Wait > 0 || h.Err != "" }
+
+// Reasons of the conditions that Next sets while they are not True. All except the last are those of upstream
+// Karpenter.
+const (
+	ReasonNodeNotFound               = "NodeNotFound"
+	ReasonMultipleNodesFound         = "MultipleNodesFound"
+	ReasonRegistrationHookPending    = "RegistrationHookPending"
+	ReasonNodeNotReady               = "NodeNotReady"
+	ReasonStartupTaintsExist         = "StartupTaintsExist"
+	ReasonKnownEphemeralTaintsExist  = "KnownEphemeralTaintsExist"
+	ReasonResourceNotRegistered      = "ResourceNotRegistered"
+	ReasonDRADriverPoolsNotPublished = "DRADriverPoolsNotPublished"
+	ReasonNominationsPending         = "NominationsPending"
+)
+
+// A Judgement is the result of Next.
+type Judgement struct {
+	// Actions are the actions to execute, in this order.
+	Actions []Action
+	// Conditions are set on the claim after the Actions. Only type, status, reason and message are set.
+	Conditions []metav1.Condition
+	// NodeName is set in the claim's status after the Actions. If it is empty, the status keeps its value.
+	NodeName string
+	// Requeue is the time after which Next must be called again without an event; zero means never.
+	Requeue time.Duration
+}
+
+// set adds a condition.
+func (j *Judgement) set(t string, status metav1.ConditionStatus, reason, message string) {
+	j.Conditions = append(j.Conditions, metav1.Condition{
+		Type: t, Status: status, Reason: reason, Message: message,
+	})
+}
+
+// holds adds a condition that is True. Its reason is its type, and it has no message.
+func (j *Judgement) holds(t string) { j.set(t, metav1.ConditionTrue, t, "") }
+
+// waits adds a condition that is Unknown.
+func (j *Judgement) waits(t, reason, message string) {
+	j.set(t, metav1.ConditionUnknown, reason, message)
+}
+
+// do adds an action.
+func (j *Judgement) do(a Action) { j.Actions = append(j.Actions, a) }

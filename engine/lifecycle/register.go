@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // WarnUnregisteredTaintMissing is the reason of the event about a node that joined without the unregistered taint. That
@@ -38,7 +39,8 @@ func register(v View) (j Judgement) {
 	}
 
 	node := v.Nodes[0]
-	if unguarded(node) {
+	_, registered := node.Labels[apiv1.NodeRegisteredLabelKey]
+	if !registered && !slices.ContainsFunc(node.Spec.Taints, isUnregistered) {
 		j.do(Warn{WarnUnregisteredTaintMissing, fmt.Sprintf(
 			"Node %s joined without taint %s: pods may have been bound before labels and taints of the NodeClaim were set",
 			node.Name, apiv1.UnregisteredTaintKey)})
@@ -90,7 +92,7 @@ func registration(v View, node *corev1.Node) Register {
 		},
 		Finalizer: apiv1.TerminationFinalizer,
 		Complete:  !v.Hook.pending() && !nominationsPending(v, node),
-		Soften:    nominates(v.Claim) && slices.ContainsFunc(node.Spec.Taints, evicts),
+		Soften:    model.WaitsForNominations(v.Claim) && slices.ContainsFunc(node.Spec.Taints, evicts),
 	}
 	synced := overlay(node.Labels, r.Labels)[apiv1.NodeDoNotSyncTaintsLabelKey] == "true" ||
 		slices.Contains(node.Finalizers, apiv1.TerminationFinalizer)
@@ -135,22 +137,10 @@ func (r Register) Apply(node *corev1.Node) {
 	})
 }
 
-// unguarded reports whether the node joined without the unregistered taint and is not registered yet.
-func unguarded(node *corev1.Node) bool {
-	_, registered := node.Labels[apiv1.NodeRegisteredLabelKey]
-	return !registered && !slices.ContainsFunc(node.Spec.Taints, isUnregistered)
-}
-
 func isUnregistered(t corev1.Taint) bool { return t.Key == apiv1.UnregisteredTaintKey }
 
 // evicts reports whether t is the unregistered taint with effect NoExecute.
 func evicts(t corev1.Taint) bool { return isUnregistered(t) && t.Effect == corev1.TaintEffectNoExecute }
-
-// nominates reports whether pods are nominated to the claim's node before it is registered.
-func nominates(claim *apiv1.NodeClaim) bool {
-	_, waits := claim.Annotations[apiv1.PodsNominatedToAnnotationKey]
-	return waits
-}
 
 // NominationTimeout bounds how long the registration of a node waits for nominations, counted from the creation of the
 // Node.
@@ -159,7 +149,7 @@ const NominationTimeout = 30 * time.Second
 // nominationsPending reports whether the registration waits because some pods that were planned onto the node are not
 // nominated to it yet.
 func nominationsPending(v View, node *corev1.Node) bool {
-	return nominates(v.Claim) && v.Claim.Annotations[apiv1.PodsNominatedToAnnotationKey] != node.Name &&
+	return model.WaitsForNominations(v.Claim) && v.Claim.Annotations[apiv1.PodsNominatedToAnnotationKey] != node.Name &&
 		v.Now.Sub(node.CreationTimestamp.Time) < NominationTimeout
 }
 
@@ -208,17 +198,12 @@ func missing(have, want map[string]string) map[string]string {
 	return m
 }
 
-// hasTaint reports whether one of taints has the key and effect of t.
-func hasTaint(taints []corev1.Taint, t corev1.Taint) bool {
-	return slices.ContainsFunc(taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
-}
-
 // missingTaints returns the taints in want for which no taint in the list have has the same key and effect, without
 // duplicates, in order.
 func missingTaints(have []corev1.Taint, want ...[]corev1.Taint) []corev1.Taint {
 	var list []corev1.Taint
 	for _, t := range slices.Concat(want...) {
-		if !hasTaint(have, t) && !hasTaint(list, t) {
+		if !model.HasTaint(have, t) && !model.HasTaint(list, t) {
 			list = append(list, t)
 		}
 	}

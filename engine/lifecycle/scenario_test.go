@@ -77,9 +77,7 @@ func answer(t *testing.T, ar *txtar.Archive) string {
 			Hook: Hook{Wait: q.Hook.Wait.Duration, Labels: q.Hook.Labels, Err: q.Hook.Err}}
 		read(t, ar, "slices.yaml", &v.Slices)
 		v.Pods = pods
-		if q.InstanceGone {
-			v.Instance = InstanceGone
-		}
+		v.InstanceGone = q.InstanceGone
 		return Next(v).String()
 	case "consolidatable":
 		yes, wait := Consolidatable(claim, &pool, now)

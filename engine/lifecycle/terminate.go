@@ -34,7 +34,7 @@ func terminate(v View) (j Judgement) {
 		j.deleteNodes(waiting)
 		return j
 	}
-	if v.Instance == InstanceGone {
+	if v.InstanceGone {
 		// Only nodes of a claim that never registered, without Karpenter's finalizer, are left here. Possibly no other
 		// controller deletes them.
 		j.deleteNodes(v.Nodes)

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/karpenter-go/karpenter/engine/commitment"
 )
 
@@ -69,16 +67,15 @@ func oldestFirst(a, b *Node) int {
 // coverable returns the offering of the node if a commitment can cover it, else nil. name is its instance type and zone.
 // A claim that is not launched and has no instance type label counts as its cheapest offering (see wished).
 func (s *Snapshot) coverable(n *Node) (o *Offering, name string) {
-	index, ok := s.derived.committed.Get(n.Pool)
-	if !ok {
+	if _, ok := s.derived.committed.Get(n.Pool); !ok {
 		return nil, ""
 	}
-	t := index.byName[n.Labels[corev1.LabelInstanceTypeStable]]
+	t := s.typeOf(n)
 	switch {
 	case t != nil:
 		o = t.OfferingOf(n)
 	case !n.Launched():
-		t, o = index.wished(n)
+		t, o = wished(s.Types(n.Pool), n)
 	}
 	if o == nil || len(o.Covers) == 0 {
 		return nil, ""
@@ -89,8 +86,8 @@ func (s *Snapshot) coverable(n *Node) (o *Offering, name string) {
 // commitmentsOf returns the commitments of s in the order in which they apply.
 func commitmentsOf(s *Snapshot) (out []*commitment.Commitment) {
 	seen := map[string]bool{}
-	for _, index := range s.derived.committed.Values() {
-		for _, x := range index.commitments {
+	for _, list := range s.derived.committed.Values() {
+		for _, x := range list {
 			if !seen[x.ID] {
 				seen[x.ID] = true
 				out = append(out, x)
@@ -123,44 +120,25 @@ func (t *InstanceType) CoveredNext(c *commitment.Coverage) bool {
 	return false
 }
 
-// A typeIndex has all instance types of a pool, by name and in order, and the commitments that cover some of their
-// offerings. Only pools with such commitments have one.
-type typeIndex struct {
-	byName      map[string]*InstanceType
-	types       []*InstanceType
-	commitments []*commitment.Commitment // each once
-}
-
-// indexCovered returns the index of the types, nil if no commitment covers any of their offerings.
-func indexCovered(types []*InstanceType) *typeIndex {
-	var x *typeIndex
-	seen := map[*commitment.Commitment]bool{}
+// covering returns the commitments that cover some offering of the types, each once.
+func covering(types []*InstanceType) (out []*commitment.Commitment) {
 	for _, t := range types {
 		for i := range t.Offerings {
 			for _, c := range t.Offerings[i].Covers {
-				if x == nil {
-					x = &typeIndex{byName: make(map[string]*InstanceType, len(types)), types: types}
-				}
-				if !seen[c.Commitment] {
-					seen[c.Commitment] = true
-					x.commitments = append(x.commitments, c.Commitment)
+				if !slices.Contains(out, c.Commitment) {
+					out = append(out, c.Commitment)
 				}
 			}
 		}
 	}
-	if x != nil {
-		for _, t := range types {
-			x.byName[t.Name] = t
-		}
-	}
-	return x
+	return out
 }
 
-// wished returns the cheapest launchable offering that the claim of the node allows, with its type. Both are nil if there
+// wished returns the cheapest launchable offering of the types that the claim of the node allows, with its type. Both are nil if there
 // is none. The claim is not launched.
-func (x *typeIndex) wished(n *Node) (best *InstanceType, o *Offering) {
+func wished(types []*InstanceType, n *Node) (best *InstanceType, o *Offering) {
 	wishes := n.Wishes()
-	for _, t := range x.types {
+	for _, t := range types {
 		if _, ok := t.Requirements.Intersects(wishes); !ok {
 			continue
 		}

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -78,9 +77,7 @@ func Compile(d Delta) *Snapshot { return (&Snapshot{}).Apply(d) }
 // (see table.Table).
 func (s *Snapshot) Apply(d Delta) *Snapshot {
 	e := newEdit(s)
-	e.setPods(newPods(d.Pods))
-	for _, o := range d.Virtual {
-		p := newVirtualPod(o)
+	for _, p := range newPods(d.Pods, d.Virtual) {
 		e.setPod(p, p.Provisionable())
 	}
 	for _, o := range d.Nodes {
@@ -99,22 +96,27 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 	for pool, types := range d.Types {
 		e.setTypes(pool, types)
 	}
-	setAll(e.token, &e.next.Namespaces, d.Namespaces)
-	setAll(e.token, &e.next.PDBs, d.PDBs)
-	setAll(e.token, &e.next.VolumeClaims, d.VolumeClaims)
-	setAll(e.token, &e.next.Volumes, d.Volumes)
-	setAll(e.token, &e.next.StorageClasses, d.StorageClasses)
-	setAll(e.token, &e.next.CSINodes, d.CSINodes)
+	change(e, &e.next.Namespaces, d.Namespaces, KindNamespace, d.Gone)
+	change(e, &e.next.PDBs, d.PDBs, KindPDB, d.Gone)
+	change(e, &e.next.VolumeClaims, d.VolumeClaims, KindVolumeClaim, d.Gone)
+	change(e, &e.next.Volumes, d.Volumes, KindVolume, d.Gone)
+	change(e, &e.next.StorageClasses, d.StorageClasses, KindStorageClass, d.Gone)
+	change(e, &e.next.CSINodes, d.CSINodes, KindCSINode, d.Gone)
 	for _, r := range d.Gone {
 		e.remove(r)
 	}
 	return e.finish()
 }
 
-// setAll sets objects by their keys.
-func setAll[O metav1.Object](by *table.Token, t *table.Table[O], objects []O) {
+// change sets the objects by their keys, and removes those of gone that have the kind. Nothing is computed from these objects.
+func change[O metav1.Object](e *edit, t *table.Table[O], objects []O, kind Kind, gone []Ref) {
 	for _, o := range objects {
-		t.Set(by, strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), o)
+		t.Set(e.token, strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), o)
+	}
+	for _, r := range gone {
+		if r.Kind == kind {
+			t.Remove(e.token, r.Key)
+		}
 	}
 }
 
@@ -133,6 +135,7 @@ func newEdit(s *Snapshot) *edit {
 	return &edit{next: &next, token: new(table.Token), stale: map[string]bool{}, moved: map[string]bool{}}
 }
 
+// remove removes an object of a kind from which something is computed. It ignores other kinds.
 func (e *edit) remove(r Ref) {
 	switch r.Kind {
 	case KindPod:
@@ -147,108 +150,68 @@ func (e *edit) remove(r Ref) {
 		e.next.derived.committed.Remove(e.token, r.Key)
 	case KindDaemon:
 		e.next.daemons.Remove(e.token, r.Key)
-	case KindNamespace:
-		e.next.Namespaces.Remove(e.token, r.Key)
-	case KindPDB:
-		e.next.PDBs.Remove(e.token, r.Key)
-	case KindVolumeClaim:
-		e.next.VolumeClaims.Remove(e.token, r.Key)
-	case KindVolume:
-		e.next.Volumes.Remove(e.token, r.Key)
-	case KindStorageClass:
-		e.next.StorageClasses.Remove(e.token, r.Key)
-	case KindCSINode:
-		e.next.CSINodes.Remove(e.token, r.Key)
 	}
 }
 
-// setTypes replaces the instance types of a pool.
+// setTypes replaces the instance types of a pool. It sorts them by name if the caller has not.
 func (e *edit) setTypes(pool string, types []*InstanceType) {
+	byName := func(a, b *InstanceType) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(types, byName) {
+		types = slices.SortedStableFunc(slices.Values(types), byName)
+	}
 	e.next.types.Set(e.token, pool, types)
-	if index := indexCovered(types); index != nil {
-		e.next.derived.committed.Set(e.token, pool, index)
-	} else {
-		e.next.derived.committed.Remove(e.token, pool)
-	}
+	commitments := covering(types)
+	e.next.derived.committed.Put(e.token, pool, commitments, len(commitments) > 0)
 }
 
-// setPods adds or replaces pods. waiting[i] reports whether pods[i] is provisionable. From 2*podsPerPart
-// pods on, if several CPUs are available, it fills the tables of pods and of pending pods concurrently.
-func (e *edit) setPods(pods []*Pod, waiting []bool) {
-	if len(pods) < 2*podsPerPart || runtime.GOMAXPROCS(0) < 2 {
-		for i, p := range pods {
-			e.setPod(p, waiting[i])
-		}
-		return
-	}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for i, p := range pods {
-			e.setPending(p, waiting[i])
-		}
-	})
-	for _, p := range pods {
-		e.putPod(p)
-	}
-	all.Wait()
-}
-
-// setPod adds or replaces a pod. waits reports whether it is provisionable.
-func (e *edit) setPod(p *Pod, waits bool) {
-	e.setPending(p, waits)
-	e.putPod(p)
-}
-
-// setPending adds the pod to the pending pods or removes it from them.
-func (e *edit) setPending(p *Pod, waits bool) {
-	if waits {
-		e.next.derived.pending.Set(e.token, p.Key, p)
-	} else {
-		e.next.derived.pending.Remove(e.token, p.Key)
-	}
-}
-
-// putPod adds the pod, and adds it to the pods of its node if it is bound. If a pod with its key exists, p replaces it,
-// and the old pod is removed from the pods of its node.
-func (e *edit) putPod(p *Pod) {
+// setPod adds the pod, and adds it to the pods of its node if it is bound. If a pod with its key exists, p replaces it, and the
+// old pod is removed from the pods of its node. pending reports whether p is added to the pending pods.
+func (e *edit) setPod(p *Pod, pending bool) {
+	e.next.derived.pending.Put(e.token, p.Key, p, pending)
 	if old, ok := e.next.Pods.Set(e.token, p.Key, p); ok {
-		e.unbind(old)
+		e.bind(old, false)
 	}
-	if name := p.Object.Spec.NodeName; name != "" {
-		pods, _ := e.next.derived.bound.Get(name)
-		at, _ := slices.BinarySearchFunc(pods, p.Key, byKey)
-		e.next.derived.bound.Set(e.token, name, slices.Insert(slices.Clone(pods), at, p))
-		e.moved[name] = true
-	}
+	e.bind(p, true)
 }
 
 func (e *edit) removePod(key string) {
-	if old, ok := e.next.Pods.Get(key); ok {
-		e.next.Pods.Remove(e.token, key)
+	if old, ok := e.next.Pods.Remove(e.token, key); ok {
 		e.next.derived.pending.Remove(e.token, key)
-		e.unbind(old)
+		e.bind(old, false)
 	}
 }
 
-// unbind removes a pod from the list of pods of its node.
-func (e *edit) unbind(old *Pod) {
-	name := old.Object.Spec.NodeName
-	if name == "" {
+// bind adds a pod to the list of pods of its node if bound is true, else removes it. It ignores a pod without a node.
+func (e *edit) bind(p *Pod, bound bool) {
+	if p.Bound() {
+		e.moved[p.Object.Spec.NodeName] = true
+		list := sortedList[*Pod]{&e.next.derived.bound, byKey}
+		list.put(e.token, p.Object.Spec.NodeName, p, bound)
+	}
+}
+
+func byKey(a, b *Pod) int { return strings.Compare(a.Key, b.Key) }
+
+// A sortedList is a table of lists without equal elements. order sorts each list. An empty list has no key.
+type sortedList[E any] struct {
+	table *table.Table[[]E]
+	order func(a, b E) int
+}
+
+// put inserts v into the list of the key if present is true, else removes it. It changes no list in place.
+func (l sortedList[E]) put(by *table.Token, key string, v E, present bool) {
+	list, _ := l.table.Get(key)
+	at, found := slices.BinarySearchFunc(list, v, l.order)
+	switch {
+	case found == present:
 		return
+	case present:
+		list = slices.Insert(slices.Clone(list), at, v)
+	default:
+		list = slices.Delete(slices.Clone(list), at, at+1)
 	}
-	pods, _ := e.next.derived.bound.Get(name)
-	if at, found := slices.BinarySearchFunc(pods, old.Key, byKey); found {
-		pods = slices.Delete(slices.Clone(pods), at, at+1)
-	}
-	if len(pods) == 0 {
-		e.next.derived.bound.Remove(e.token, name)
-	} else {
-		e.next.derived.bound.Set(e.token, name, pods)
-	}
-	e.moved[name] = true
+	l.table.Put(by, key, list, len(list) > 0)
 }
-
-func byKey(p *Pod, key string) int { return strings.Compare(p.Key, key) }
 
 // nodeIdentity and claimIdentity return the key under which a node and its claim are merged: the provider ID.
 // While the object has none, the key is its name after "node/" or "claim/".
@@ -281,100 +244,67 @@ func nameKey(node string) string { return "name/" + node }
 func (e *edit) setNode(o *corev1.Node) {
 	e.removeNode(o.Name)
 	e.next.NodeObjects.Set(e.token, o.Name, o)
-	e.link(&e.next.derived.nodeOf, nodeIdentity(o), o.Name)
-	if owner := ownerOf(o); owner != nil {
-		e.link(&e.next.derived.owned, owner.Name, nodeIdentity(o))
-	}
+	e.indexNode(o, true)
 }
 
 func (e *edit) removeNode(name string) {
-	if old, ok := e.next.NodeObjects.Get(name); ok {
-		e.next.NodeObjects.Remove(e.token, name)
-		e.unlink(&e.next.derived.nodeOf, nodeIdentity(old), name)
-		if owner := ownerOf(old); owner != nil {
-			e.unlink(&e.next.derived.owned, owner.Name, nodeIdentity(old))
-		}
+	if old, ok := e.next.NodeObjects.Remove(e.token, name); ok {
+		e.indexNode(old, false)
+	}
+}
+
+// indexNode adds the node to nodeOf and owned if present is true, else removes it.
+func (e *edit) indexNode(o *corev1.Node, present bool) {
+	e.stale[nodeIdentity(o)] = true
+	e.list(&e.next.derived.nodeOf, nodeIdentity(o), o.Name, present)
+	if owner := claimRef(o); owner != nil {
+		e.list(&e.next.derived.owned, owner.Name, nodeIdentity(o), present)
 	}
 }
 
 func (e *edit) setClaim(o *apiv1.NodeClaim) {
 	e.removeClaim(o.Name)
 	e.next.Claims.Set(e.token, o.Name, o)
-	e.link(&e.next.derived.claimOf, claimIdentity(o), o.Name)
-	if node := o.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
-		e.addName(&e.next.derived.claimOf, nameKey(node), o.Name)
-	}
-	e.markOwned(o.Name)
+	e.indexClaim(o, true)
 }
 
 func (e *edit) removeClaim(name string) {
-	if old, ok := e.next.Claims.Get(name); ok {
-		e.next.Claims.Remove(e.token, name)
-		e.unlink(&e.next.derived.claimOf, claimIdentity(old), name)
-		if node := old.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
-			e.removeName(&e.next.derived.claimOf, nameKey(node), name)
-		}
-		e.markOwned(name)
+	if old, ok := e.next.Claims.Remove(e.token, name); ok {
+		e.indexClaim(old, false)
 	}
 }
 
-// markOwned adds the nodes that the claim owns to stale, because their merged form depends on the claim (see the method
-// early).
-func (e *edit) markOwned(claim string) {
-	identities, _ := e.next.derived.owned.Get(claim)
+// indexClaim adds the claim to claimOf if present is true, else removes it. The merged form of the nodes that the claim owns
+// depends on it (see the method early).
+func (e *edit) indexClaim(o *apiv1.NodeClaim, present bool) {
+	e.stale[claimIdentity(o)] = true
+	e.list(&e.next.derived.claimOf, claimIdentity(o), o.Name, present)
+	if node := o.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
+		e.list(&e.next.derived.claimOf, nameKey(node), o.Name, present)
+	}
+	identities, _ := e.next.derived.owned.Get(o.Name)
 	for _, identity := range identities {
 		e.stale[identity] = true
 	}
 }
 
-// ownerOf returns the owner reference of a node to its NodeClaim, nil if there is none.
-func ownerOf(o *corev1.Node) *metav1.OwnerReference {
-	for i := range o.OwnerReferences {
-		if r := &o.OwnerReferences[i]; r.Kind == "NodeClaim" && groupOf(r.APIVersion) == apiv1.Group {
-			return r
-		}
-	}
-	return nil
+// list inserts a name into the sorted list of the key if present is true, else removes it.
+func (e *edit) list(t *table.Table[[]string], key, name string, present bool) {
+	sortedList[string]{t, strings.Compare}.put(e.token, key, name, present)
 }
+
+// claimRef returns the owner reference of a node to its NodeClaim, nil if there is none.
+func claimRef(o *corev1.Node) *metav1.OwnerReference { return ownerOf(o, "NodeClaim", apiv1.Group) }
 
 // early reports whether the claim that owns the node has no provider ID yet. Such a node is omitted and only its claim
 // is kept, because otherwise the capacity would count twice.
 func (e *edit) early(o *corev1.Node) bool {
-	owner := ownerOf(o)
+	owner := claimRef(o)
 	if owner == nil {
 		return false
 	}
 	claim, ok := e.next.Claims.Get(owner.Name)
 	return ok && claim.UID == owner.UID && claim.Status.ProviderID == ""
-}
-
-func (e *edit) link(t *table.Table[[]string], identity, name string) {
-	e.addName(t, identity, name)
-	e.stale[identity] = true
-}
-
-func (e *edit) unlink(t *table.Table[[]string], identity, name string) {
-	e.removeName(t, identity, name)
-	e.stale[identity] = true
-}
-
-// addName inserts a name into the sorted list of the key.
-func (e *edit) addName(t *table.Table[[]string], key, name string) {
-	names, _ := t.Get(key)
-	if at, found := slices.BinarySearch(names, name); !found {
-		t.Set(e.token, key, slices.Insert(slices.Clone(names), at, name))
-	}
-}
-
-// removeName removes a name from the sorted list of the key.
-func (e *edit) removeName(t *table.Table[[]string], key, name string) {
-	names, _ := t.Get(key)
-	rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
-	if len(rest) == 0 {
-		t.Remove(e.token, key)
-	} else {
-		t.Set(e.token, key, rest)
-	}
 }
 
 // finish merges the Nodes with stale identities again and returns the new Snapshot.
@@ -390,11 +320,8 @@ func (e *edit) finish() *Snapshot {
 		}
 	}
 	for identity := range e.stale {
-		if n := e.merge(identity); n != nil {
-			e.next.derived.nodes.Set(e.token, identity, n)
-		} else {
-			e.next.derived.nodes.Remove(e.token, identity)
-		}
+		n := e.merge(identity)
+		e.next.derived.nodes.Put(e.token, identity, n, n != nil)
 	}
 	if len(e.stale) > 0 {
 		nodes := e.next.derived.nodes

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,10 +42,11 @@ func (s *Snapshot) Informed(ranges []*corev1.LimitRange) *Snapshot {
 func newestOfDaemons(s *Snapshot) map[string]*Pod {
 	newest := map[string]*Pod{}
 	for _, p := range s.Pods.Each() { // the order is random, but newer does not depend on it
-		if !p.Daemon() {
+		owner := ownerOf(p.Object, "DaemonSet", "apps")
+		if owner == nil {
 			continue
 		}
-		key := p.Object.Namespace + "/" + daemonOf(p)
+		key := p.Object.Namespace + "/" + owner.Name
 		if old := newest[key]; old == nil || newer(p, old) {
 			newest[key] = p
 		}
@@ -87,23 +89,9 @@ func request(r *corev1.ResourceRequirements, amounts corev1.ResourceList) {
 	}
 }
 
-// daemonOf returns the name of the DaemonSet that owns p, empty if there is none.
-func daemonOf(p *Pod) string {
-	for _, o := range p.Object.OwnerReferences {
-		if o.Kind == "DaemonSet" {
-			return o.Name
-		}
-	}
-	return ""
-}
-
 // newer reports whether p was created after o. If they were created at the same time, the key decides.
 func newer(p, o *Pod) bool {
-	a, b := p.Object.CreationTimestamp, o.Object.CreationTimestamp
-	if a.Equal(&b) {
-		return strings.Compare(p.Key, o.Key) > 0
-	}
-	return b.Before(&a)
+	return cmp.Or(p.Object.CreationTimestamp.Compare(o.Object.CreationTimestamp.Time), strings.Compare(p.Key, o.Key)) > 0
 }
 
 // take sets the resources of each container to those of the container with the same name in the list from, if there is one.

@@ -94,6 +94,12 @@ func (n *Node) Wishes() require.Set {
 	return require.FromSpec(n.Claim.Spec.Requirements).And(require.FromLabels(n.Claim.Labels))
 }
 
+// WaitsForNominations reports whether the registration of the claim's node waits, or has waited, until pods are nominated to it.
+func WaitsForNominations(claim *apiv1.NodeClaim) bool {
+	_, waits := claim.Annotations[apiv1.PodsNominatedToAnnotationKey]
+	return waits
+}
+
 // Free returns the allocatable resources less the requests of pods. Amounts may be negative.
 func (n *Node) Free() Resources { return n.Allocatable.Minus(n.Used) }
 
@@ -138,6 +144,15 @@ func (n *Node) Rebooting() bool {
 	return n.Claim != nil && condition.IsTrue(n.Claim, apiv1.ConditionTypeRebooting)
 }
 
+// Readiness returns the status of the node's condition Ready, Unknown if it has none.
+func Readiness(o *corev1.Node) corev1.ConditionStatus {
+	i := slices.IndexFunc(o.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	if i < 0 {
+		return corev1.ConditionUnknown
+	}
+	return cmp.Or(o.Status.Conditions[i].Status, corev1.ConditionUnknown)
+}
+
 // newNode merges a node, its claim and the pods bound to it. It returns nil if the node and the claim are both missing.
 // It also returns nil for a node of a NodePool that has neither a claim nor a provider ID yet.
 func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {
@@ -146,7 +161,9 @@ func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {
 	}
 	n := &Node{Object: object, Claim: claim}
 	n.identify()
-	n.Deleting = deleting(object, claim)
+	// A claim is deleted shortly after its Node object, so one of the two is enough.
+	n.Deleting = object != nil && object.DeletionTimestamp != nil || claim != nil &&
+		(claim.DeletionTimestamp != nil || condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating))
 	if claim == nil && n.Pool != "" && object.Spec.ProviderID == "" {
 		return nil
 	}
@@ -185,21 +202,10 @@ func (n *Node) identify() {
 	}
 	n.Name, n.Labels = n.Claim.Name, n.Claim.Labels
 	n.Pool = n.Claim.Labels[apiv1.NodePoolLabelKey]
-	if n.Object == nil || n.Object.Labels[apiv1.NodeRegisteredLabelKey] != "true" {
-		return
+	if n.Object != nil && n.Object.Labels[apiv1.NodeRegisteredLabelKey] == "true" {
+		n.Name, n.Labels, n.Registered = n.Object.Name, n.Object.Labels, true
+		n.Initialized = n.Labels[apiv1.NodeInitializedLabelKey] == "true"
 	}
-	n.Name, n.Labels, n.Registered = n.Object.Name, n.Object.Labels, true
-	n.Initialized = n.Object.Labels[apiv1.NodeInitializedLabelKey] == "true"
-}
-
-// deleting reports whether the Node object, the claim or the instance is being deleted; either object may be nil. A
-// claim is deleted shortly after its Node object, so one of the two is enough.
-func deleting(object *corev1.Node, claim *apiv1.NodeClaim) bool {
-	if object != nil && object.DeletionTimestamp != nil {
-		return true
-	}
-	return claim != nil &&
-		(claim.DeletionTimestamp != nil || condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating))
 }
 
 // measure sets Capacity and Allocatable. Until the node is initialized, amounts that the Node object does not report
@@ -229,12 +235,9 @@ func fill(have, promised Resources) Resources {
 // taints returns the taints that decide which pods may be planned for n.
 func (n *Node) taints() []corev1.Taint {
 	var all []corev1.Taint
-	switch {
-	case n.Object == nil:
+	if n.Object == nil || n.Claim != nil && !n.Registered {
 		all = n.Claim.Spec.Taints
-	case n.Claim != nil && !n.Registered:
-		all = n.Claim.Spec.Taints
-	default:
+	} else {
 		all = n.Object.Spec.Taints
 	}
 	if !n.Initialized || n.Rebooting() {
@@ -245,7 +248,7 @@ func (n *Node) taints() []corev1.Taint {
 	}
 	if n.Object != nil && n.Object.Spec.Unschedulable {
 		cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
-		if !slices.ContainsFunc(all, func(t corev1.Taint) bool { return t.MatchTaint(&cordon) }) {
+		if !HasTaint(all, cordon) {
 			all = append(slices.Clip(all), cordon)
 		}
 	}
@@ -254,10 +257,6 @@ func (n *Node) taints() []corev1.Taint {
 
 // passing reports whether t is removed automatically before n is initialized, for the first time or after a reboot.
 func (n *Node) passing(t corev1.Taint) bool {
-	if apiv1.IsEphemeralTaint(t) || t.Key == apiv1.RebootingTaintKey {
-		return true
-	}
-	return n.Claim != nil && slices.ContainsFunc(n.Claim.Spec.StartupTaints, func(s corev1.Taint) bool {
-		return s.MatchTaint(&t)
-	})
+	return apiv1.IsEphemeralTaint(t) || t.Key == apiv1.RebootingTaintKey ||
+		n.Claim != nil && HasTaint(n.Claim.Spec.StartupTaints, t)
 }

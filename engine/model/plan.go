@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -137,14 +138,10 @@ func (r Refusal) String() string {
 // first, then by name.
 func (p *Plan) Mix() []string {
 	count := map[string]int{}
-	var names []string
 	for i := range p.Nodes {
-		name := p.Nodes[i].Options[0].Name
-		if count[name]++; count[name] == 1 {
-			names = append(names, name)
-		}
+		count[p.Nodes[i].Options[0].Name]++
 	}
-	slices.SortFunc(names, func(a, b string) int {
+	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
 	})
 	for i, name := range names {

@@ -3,15 +3,15 @@ package model
 import (
 	"cmp"
 	"encoding/binary"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/resource"
+	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
@@ -76,35 +76,19 @@ func (m *podMaker) requests(l corev1.ResourceList) Resources {
 	return r
 }
 
-// newPods returns the Pods of the objects, in order, and which of them are provisionable. The work is divided among
-// goroutines.
-func newPods(objects []*corev1.Pod) (pods []*Pod, waiting []bool) {
-	pods, waiting = make([]*Pod, len(objects)), make([]bool, len(objects))
-	fill := func(from, to int) {
-		m := podMaker{known: map[string]Resources{}}
-		for i := from; i < to; i++ {
-			pods[i] = m.pod(objects[i])
-			waiting[i] = pods[i].Provisionable()
-		}
+// newPods returns the Pods of real pods, followed by those of placeholders for the room that a capacity buffer reserves.
+func newPods(objects, virtual []*corev1.Pod) []*Pod {
+	m := podMaker{known: map[string]Resources{}}
+	pods := make([]*Pod, 0, len(objects)+len(virtual))
+	for _, o := range objects {
+		pods = append(pods, m.pod(o))
 	}
-	parts := max(1, min(runtime.GOMAXPROCS(0), len(objects)/podsPerPart))
-	var all sync.WaitGroup
-	for part := range parts - 1 {
-		all.Go(func() { fill(part*len(objects)/parts, (part+1)*len(objects)/parts) })
+	for _, o := range virtual {
+		p := m.pod(o)
+		p.Buffer = o.Annotations[apiv1.CapacityBufferNamespaceAnnotationKey] + "/" + o.Annotations[apiv1.CapacityBufferNameAnnotationKey]
+		pods = append(pods, p)
 	}
-	fill((parts-1)*len(objects)/parts, len(objects))
-	all.Wait()
-	return pods, waiting
-}
-
-// podsPerPart is the least number of pods that newPods gives to a goroutine if it uses several.
-const podsPerPart = 500
-
-// newVirtualPod returns the Pod of a placeholder for the room that a capacity buffer reserves.
-func newVirtualPod(o *corev1.Pod) *Pod {
-	p := NewPod(o)
-	p.Buffer = o.Annotations[apiv1.CapacityBufferNamespaceAnnotationKey] + "/" + o.Annotations[apiv1.CapacityBufferNameAnnotationKey]
-	return p
+	return pods
 }
 
 // Virtual reports whether the pod is a placeholder for the room of a capacity buffer.
@@ -144,13 +128,16 @@ func (p *Pod) Daemon() bool { return p.ownedBy("DaemonSet", "apps") }
 // Mirror reports whether the pod is the mirror pod of a static pod.
 func (p *Pod) Mirror() bool { return p.ownedBy("Node", "") }
 
-func (p *Pod) ownedBy(kind, group string) bool {
-	for _, o := range p.Object.OwnerReferences {
-		if o.Kind == kind && groupOf(o.APIVersion) == group {
-			return true
-		}
+func (p *Pod) ownedBy(kind, group string) bool { return ownerOf(p.Object, kind, group) != nil }
+
+// ownerOf returns the first owner reference of the object with the kind and group, nil if there is none.
+func ownerOf(o metav1.Object, kind, group string) *metav1.OwnerReference {
+	owners := o.GetOwnerReferences()
+	i := slices.IndexFunc(owners, func(r metav1.OwnerReference) bool { return r.Kind == kind && groupOf(r.APIVersion) == group })
+	if i < 0 {
+		return nil
 	}
-	return false
+	return &owners[i]
 }
 
 // groupOf returns the group of an apiVersion: apps for apps/v1, empty for v1.
@@ -179,7 +166,9 @@ func (p *Pod) OptsOut() bool {
 // Upstream Karpenter also excludes pods that are nominated to a node. Here a nomination is only a hint
 // (Snapshot.PromiseOf), because pods are also nominated to nodes that may never start.
 func (p *Pod) Provisionable() bool {
-	return !p.Bound() && !p.Terminal() && !p.Terminating() && unschedulable(p.Object) && !p.Daemon() && !p.Mirror() && !p.OptsOut()
+	c := PodCondition(p.Object, corev1.PodScheduled)
+	return !p.Bound() && !p.Terminal() && !p.Terminating() && !p.Daemon() && !p.Mirror() && !p.OptsOut() &&
+		c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 }
 
 // Unjudged reports whether no scheduler has tried the pod yet: it is unbound and has no condition PodScheduled. Finished and
@@ -203,9 +192,13 @@ func (p *Pod) Priority() int32 {
 	return *p.Object.Spec.Priority
 }
 
-func unschedulable(o *corev1.Pod) bool {
-	c := PodCondition(o, corev1.PodScheduled)
-	return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+// PodCondition returns the condition of the pod with the type, zero if there is none.
+func PodCondition(o *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
+	i := slices.IndexFunc(o.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
+	if i < 0 {
+		return corev1.PodCondition{}
+	}
+	return o.Status.Conditions[i]
 }
 
 // Reschedulable reports whether the pod needs another node if its node is removed. Finished pods, pods of DaemonSets
@@ -219,3 +212,25 @@ func (p *Pod) Reschedulable() bool {
 // Owner returns the owner reference of the pod to its controller, nil if there is none. It is part of the pod's object
 // and must not be changed.
 func (p *Pod) Owner() *metav1.OwnerReference { return metav1.GetControllerOfNoCopy(p.Object) }
+
+// HasTaint reports whether one of the taints has the key and effect of t.
+func HasTaint(taints []corev1.Taint, t corev1.Taint) bool {
+	return slices.ContainsFunc(taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
+}
+
+// Untolerated returns the first taint that excludes pods with these tolerations from a node, if any. Taints with effect
+// PreferNoSchedule exclude no pod.
+func Untolerated(tolerations []corev1.Toleration, taints []corev1.Taint) (corev1.Taint, bool) {
+	for _, taint := range taints {
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !Tolerates(tolerations, taint) {
+			return taint, true
+		}
+	}
+	return corev1.Taint{}, false
+}
+
+// Tolerates reports whether one of the tolerations tolerates the taint, whatever its effect. It uses the helper of
+// kube-scheduler, whose last argument enables the operators Lt and Gt.
+func Tolerates(tolerations []corev1.Toleration, taint corev1.Taint) bool {
+	return schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), tolerations, &taint, true)
+}

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"maps"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,9 +34,7 @@ type Pool struct {
 // NewPool returns the Pool for o.
 func NewPool(o *apiv1.NodePool) *Pool {
 	labels := make(map[string]string, len(o.Spec.Template.Labels)+1)
-	for k, v := range o.Spec.Template.Labels {
-		labels[k] = v
-	}
+	maps.Copy(labels, o.Spec.Template.Labels)
 	labels[apiv1.NodePoolLabelKey] = o.Name
 	p := &Pool{
 		Name:         o.Name,
@@ -104,4 +104,21 @@ func RequestLimits(spec *corev1.PodSpec) {
 			request(&containers[i].Resources, containers[i].Resources.Limits)
 		}
 	}
+}
+
+// Mode returns which disruption the controller may execute in the pool: Auto, Approve or DryRun. It is the value of the
+// pool's annotation, or the parameter global if the pool has no annotation. An empty value means Auto. An unknown value is
+// treated as DryRun, because users set the annotation to restrict a pool.
+func (p *Pool) Mode(global string) string {
+	mode, ok := p.Object.Annotations[apiv1.EnforcementModeAnnotationKey]
+	if !ok {
+		mode = global
+	}
+	switch mode {
+	case "", apiv1.ModeAuto:
+		return apiv1.ModeAuto
+	case apiv1.ModeApprove:
+		return apiv1.ModeApprove
+	}
+	return apiv1.ModeDryRun
 }

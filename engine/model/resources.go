@@ -143,14 +143,34 @@ func CompareResources(a, b corev1.ResourceName) int {
 	return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b))
 }
 
+// shownFirst are the resources that precede all others.
+var shownFirst = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
+
 func rank(n corev1.ResourceName) int {
-	switch n {
-	case corev1.ResourceCPU:
-		return 0
-	case corev1.ResourceMemory:
-		return 1
-	case corev1.ResourcePods:
-		return 2
+	if i := slices.Index(shownFirst, n); i >= 0 {
+		return i
 	}
-	return 3
+	return len(shownFirst)
+}
+
+// A FreeCapacity is what pods may still use of each node, by node name, while pods are assigned one after another. Without
+// an entry, it is Node.Free, or the resource requests of the claim if the claim is not launched.
+type FreeCapacity map[string]Resources
+
+// Take subtracts the pod's requests from the free capacity of the node. If that is not enough, it changes nothing and
+// returns false.
+func (f FreeCapacity) Take(n *Node, p *Pod) bool {
+	left, ok := f[n.Name]
+	switch {
+	case ok:
+	case n.Launched():
+		left = n.Free()
+	default:
+		left = RequestsOf(n.Claim.Spec.Resources.Requests)
+	}
+	if _, _, short := p.Requests.Short(left); short {
+		return false
+	}
+	f[n.Name] = left.Minus(p.Requests)
+	return true
 }

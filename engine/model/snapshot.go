@@ -6,6 +6,11 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/table"
 )
@@ -40,9 +45,8 @@ type derived struct {
 	nodeOf, claimOf table.Table[[]string]
 	// owned are the identities of the nodes that a claim owns, by claim name.
 	owned table.Table[[]string]
-	// committed has, by pool name, the index of the instance types. Only pools of which commitments cover some offering have
-	// one. coverage is nil if there are no such pools.
-	committed table.Table[*typeIndex]
+	// committed are the commitments that cover some offering of a pool, by pool name. coverage is nil if there are none.
+	committed table.Table[[]*commitment.Commitment]
 	coverage  func() *commitment.Coverage
 }
 
@@ -175,4 +179,25 @@ func (s *Snapshot) Usage(pool string) Resources {
 		}
 	}
 	return used
+}
+
+// Objects are the objects of a Snapshot by key: namespace/name, or the name alone for cluster-scoped kinds.
+type Objects struct {
+	Pods   table.Table[*Pod]
+	Claims table.Table[*apiv1.NodeClaim]
+	// NodeObjects are all Node objects, also those that Snapshot.Nodes omits because their claims count instead.
+	NodeObjects table.Table[*corev1.Node]
+
+	// The objects to which pods refer by name or selector. Nothing is computed from them in advance, because few pods
+	// refer to them.
+	Namespaces     table.Table[*corev1.Namespace]
+	PDBs           table.Table[*policyv1.PodDisruptionBudget]
+	VolumeClaims   table.Table[*corev1.PersistentVolumeClaim]
+	Volumes        table.Table[*corev1.PersistentVolume]
+	StorageClasses table.Table[*storagev1.StorageClass]
+	CSINodes       table.Table[*storagev1.CSINode]
+
+	pools   table.Table[*Pool]
+	daemons table.Table[*Daemon]
+	types   table.Table[[]*InstanceType] // by pool name
 }

@@ -43,7 +43,7 @@ func (e *edit) release(pods []*Pod) {
 		e.next.Pods.Set(e.token, back.Key, back)
 		// A pod that opts out of NodePools may run on a node that joined its NodePool later. It becomes pending as
 		// well, so the node is not removed while the pod has no other place.
-		e.setPending(back, back.Provisionable() || back.OptsOut())
+		e.next.derived.pending.Put(e.token, back.Key, back, back.Provisionable() || back.OptsOut())
 	}
 	if len(pods) > 0 {
 		name := pods[0].Object.Spec.NodeName
@@ -100,12 +100,10 @@ func (s *Snapshot) Bound(placements []Placement) *Snapshot {
 // have no effect on it, and spread constraints with nodeTaintsPolicy Honor count the nodes.
 func (s *Snapshot) Close(match func(*Node) bool) *Snapshot {
 	t := *s
-	t.closed = maps.Clone(s.closed)
+	t.closed = map[string]bool{}
+	maps.Copy(t.closed, s.closed)
 	for _, n := range s.derived.nodes.Each() {
 		if !n.Deleting && match(n) {
-			if t.closed == nil {
-				t.closed = map[string]bool{}
-			}
 			t.closed[n.Name] = true
 		}
 	}

@@ -1,8 +1,11 @@
 package nominate
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -57,7 +60,7 @@ type Nominated struct {
 func Decide(s *model.Snapshot, o Options) Decision {
 	var d Decision
 	free := model.FreeCapacity{}
-	outstanding, missing := map[*model.Node]bool{}, 0 // nodes that have joined while some of their pods are not nominated yet; the number of such pods
+	outstanding := map[*model.Node]int{}
 	for _, p := range s.Pending() {
 		if p.Virtual() {
 			continue
@@ -69,16 +72,13 @@ func Decide(s *model.Snapshot, o Options) Decision {
 		}
 		d.Nominations = append(d.Nominations, nomination(p, n, want))
 		if want != "" && !n.Registered && n.Object != nil {
-			outstanding[n] = true
-			missing++
+			outstanding[n]++
 		}
 	}
 	slices.SortStableFunc(d.Nominations, func(a, b Nomination) int {
 		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(b.share, a.share))
 	})
-	r := newRelease(s, o, outstanding)
-	r.missing = missing
-	d.Nominated, d.Waiting = r.claims()
+	d.Nominated, d.Waiting = newRelease(s, o, outstanding).claims()
 	return d
 }
 
@@ -143,4 +143,28 @@ func shareOf(p *model.Pod, n *model.Node) float64 {
 		}
 	}
 	return most
+}
+
+// FieldManager is the field manager of nominations. metadata.managedFields keeps it, so a restarted program recognizes
+// its own nominations.
+const FieldManager = "karpenter-nomination"
+
+// mayChange reports whether the pod's nomination differs from want and is empty or written by this program.
+func mayChange(p *model.Pod, want string) bool {
+	have := p.Object.Status.NominatedNodeName
+	return have != want && (have == "" || isOwn(p.Object))
+}
+
+// nominatedField is the path of the nomination in a managedFields entry.
+var nominatedField = []byte(`"f:nominatedNodeName"`)
+
+// isOwn reports whether this program wrote the pod's nomination.
+func isOwn(o *corev1.Pod) bool {
+	for i := range o.ManagedFields {
+		f := &o.ManagedFields[i]
+		if f.Manager == FieldManager && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), nominatedField) {
+			return true
+		}
+	}
+	return false
 }

@@ -32,22 +32,23 @@ const (
 type release struct {
 	s       *model.Snapshot
 	options Options
-	// outstanding are the nodes that have joined while some of their pods are not nominated yet.
-	outstanding map[*model.Node]bool
-	// missing is the number of pods of outstanding that are not nominated yet.
-	missing int
+	// outstanding are the nodes that have joined while some of their pods are not nominated yet, with the number of these pods.
+	// missing is the sum of these numbers.
+	outstanding map[*model.Node]int
+	missing     int
 	// firstOutstanding is the earliest creation time of the claims of the outstanding nodes. firstLaunch is the earliest
 	// creation time of the claims that are not launched. A time is zero if there is no such claim.
 	firstOutstanding, firstLaunch time.Time
 }
 
-func newRelease(s *model.Snapshot, o Options, outstanding map[*model.Node]bool) release {
+func newRelease(s *model.Snapshot, o Options, outstanding map[*model.Node]int) release {
 	r := release{s: s, options: o, outstanding: outstanding}
-	for n := range outstanding {
+	for n, pods := range outstanding {
+		r.missing += pods
 		r.firstOutstanding = earlier(r.firstOutstanding, n.Claim)
 	}
 	for _, c := range s.Claims.Values() {
-		if waitsForNominations(c) && c.Status.ProviderID == "" && c.DeletionTimestamp == nil {
+		if model.WaitsForNominations(c) && c.Status.ProviderID == "" && c.DeletionTimestamp == nil {
 			r.firstLaunch = earlier(r.firstLaunch, c)
 		}
 	}
@@ -67,7 +68,7 @@ func earlier(t time.Time, c *apiv1.NodeClaim) time.Time {
 func (r release) claims() (nominated []Nominated, waiting bool) {
 	for _, c := range r.s.Claims.Values() {
 		n, ok := r.s.NodeByName(c.Name)
-		if !waitsForNominations(c) || !ok || n.Claim != c || n.Registered || n.Deleting {
+		if !model.WaitsForNominations(c) || !ok || n.Claim != c || n.Registered || n.Deleting {
 			continue
 		}
 		switch {
@@ -91,7 +92,7 @@ func (r release) ready(n *model.Node) bool {
 	precedes := func(t time.Time) bool { return !t.IsZero() && !t.After(latest) }
 	lacks := r.missing > negligible || r.missing > 0 && waited < settle
 	switch {
-	case r.options.Launching || lacks && r.outstanding[n]:
+	case r.options.Launching || lacks && r.outstanding[n] > 0:
 		return false
 	case lacks && waited < maxWaitForNominations && precedes(r.firstOutstanding):
 		return false
@@ -99,10 +100,4 @@ func (r release) ready(n *model.Node) bool {
 		return false
 	}
 	return true
-}
-
-// waitsForNominations reports whether the registration of the claim's node waits, or has waited, for nominations.
-func waitsForNominations(c *apiv1.NodeClaim) bool {
-	_, waits := c.Annotations[apiv1.PodsNominatedToAnnotationKey]
-	return waits
 }

@@ -40,13 +40,9 @@ type Finding struct {
 // arguments are not changed.
 func Apply(overlays []*overlayv1alpha1.NodeOverlay, supplies []Supply, rules apiv1.LabelRules) Result {
 	r := Result{Types: make(map[string][]*model.InstanceType, len(supplies)), Findings: map[string]*Finding{}}
-	set := ledger{prices: map[place]entry{}, capacity: map[place]entry{}}
+	set := ledger{}
 	for _, o := range inOrder(overlays) {
-		if err := o.Validate(rules); err != nil {
-			r.Findings[o.Name] = &Finding{Reason: overlayv1alpha1.ReasonRuntimeValidation, Message: err.Error()}
-			continue
-		}
-		change, err := changeOf(o)
+		change, err := changeOf(o, rules)
 		if err != nil {
 			r.Findings[o.Name] = &Finding{Reason: overlayv1alpha1.ReasonRuntimeValidation, Message: err.Error()}
 			continue
@@ -82,11 +78,12 @@ func weight(o *overlayv1alpha1.NodeOverlay) int32 {
 type place struct {
 	pool, kind string              // names of the pool and of the instance type
 	offering   int                 // index into the type's offerings, for prices
-	resource   corev1.ResourceName // for capacity
+	resource   corev1.ResourceName // for capacity, empty for prices
 }
 
 // An entry is the value of a place, and the overlay that sets it.
 type entry struct {
+	at     place
 	by     *change
 	price  float64
 	fixed  bool // true if the overlay sets the price, false if it adjusts the price
@@ -94,67 +91,64 @@ type entry struct {
 }
 
 // A ledger holds the values that the overlays so far have set.
-type ledger struct {
-	prices, capacity map[place]entry
-}
+type ledger map[place]entry
 
 // enter adds the values of c for places that no overlay before has set. If an overlay of the same weight has set one of the
 // places of c, nothing is added, and a finding is returned.
-func (l *ledger) enter(c *change, supplies []Supply) *Finding {
-	mine := ledger{prices: map[place]entry{}, capacity: map[place]entry{}}
+func (l ledger) enter(c *change, supplies []Supply) *Finding {
+	mine := ledger{}
 	for _, s := range supplies {
 		labels := require.FromLabels(s.Pool.Labels)
 		for _, t := range s.Types {
-			matched := c.matched(labels, t)
-			if len(matched) == 0 {
-				continue
-			}
-			if f := l.enterType(c, s.Pool, t, matched, mine); f != nil {
-				return f
+			for _, e := range c.entries(s.Pool.Name, labels, t) {
+				old, taken := l[e.at]
+				if taken && old.by.weight == c.weight {
+					return conflict(old.by, e.at, t)
+				}
+				if !taken {
+					mine[e.at] = e
+				}
 			}
 		}
 	}
-	maps.Copy(l.prices, mine.prices)
-	maps.Copy(l.capacity, mine.capacity)
+	maps.Copy(l, mine)
 	return nil
 }
 
-// enterType adds the values of c for one type to mine. matched are the indexes of the offerings that c selects.
-func (l *ledger) enterType(
-	c *change, pool *model.Pool, t *model.InstanceType, matched []int, mine ledger,
-) *Finding {
+// entries returns the values that c sets for one type in a pool whose nodes have these labels: prices, then amounts.
+func (c *change) entries(pool string, labels require.Set, t *model.InstanceType) (out []entry) {
+	matched := c.matched(labels, t)
+	if len(matched) == 0 {
+		return nil
+	}
 	if c.price != nil {
 		for _, i := range matched {
-			at := place{pool: pool.Name, kind: t.Name, offering: i}
-			if old, taken := l.prices[at]; !taken {
-				mine.prices[at] = entry{by: c, price: c.price(t.Offerings[i].Price), fixed: c.fixed}
-			} else if old.by.weight == c.weight {
-				return conflict(old.by, "the price of "+t.Name+" in "+t.Offerings[i].Zone, pool)
-			}
+			at := place{pool: pool, kind: t.Name, offering: i}
+			out = append(out, entry{at: at, by: c, price: c.price(t.Offerings[i].Price), fixed: c.fixed})
 		}
 	}
 	for _, name := range c.capacity.Names() {
-		at := place{pool: pool.Name, kind: t.Name, resource: name}
-		if old, taken := l.capacity[at]; !taken {
-			mine.capacity[at] = entry{by: c, amount: c.capacity[name]}
-		} else if old.by.weight == c.weight {
-			return conflict(old.by, fmt.Sprintf("%s of %s", name, t.Name), pool)
-		}
+		out = append(out, entry{at: place{pool: pool, kind: t.Name, resource: name}, by: c, amount: c.capacity[name]})
 	}
-	return nil
+	return out
 }
 
-func conflict(with *change, what string, pool *model.Pool) *Finding {
+// conflict returns the finding that the overlay of with has set the value of a place of type t already.
+func conflict(with *change, at place, t *model.InstanceType) *Finding {
+	what := fmt.Sprintf("%s of %s", at.resource, t.Name)
+	if at.resource == "" {
+		what = "the price of " + t.Name + " in " + t.Offerings[at.offering].Zone
+	}
 	return &Finding{Reason: overlayv1alpha1.ReasonConflict, Message: fmt.Sprintf(
 		"Conflicts with NodeOverlay %s of equal spec.weight: both set %s for NodePool %s. This overlay is not applied; "+
-			"fix: set different weights", with.name, what, pool.Name)}
+			"fix: set different weights", with.name, what, at.pool)}
 }
 
 // applied returns the supply's types with the prices and amounts that overlays have set.
-func (l *ledger) applied(s Supply) []*model.InstanceType {
+func (l ledger) applied(s Supply) []*model.InstanceType {
 	extra := map[string]model.Resources{}
-	for at, e := range l.capacity {
-		if at.pool != s.Pool.Name {
+	for at, e := range l {
+		if at.pool != s.Pool.Name || at.resource == "" {
 			continue
 		}
 		if extra[at.kind] == nil {
@@ -178,9 +172,9 @@ func (l *ledger) applied(s Supply) []*model.InstanceType {
 }
 
 // price sets the prices of t, which is a copy, to those of the ledger for the pool.
-func (l *ledger) price(t *model.InstanceType, pool string) {
+func (l ledger) price(t *model.InstanceType, pool string) {
 	for i := range t.Offerings {
-		e, ok := l.prices[place{pool: pool, kind: t.Name, offering: i}]
+		e, ok := l[place{pool: pool, kind: t.Name, offering: i}]
 		if !ok {
 			continue
 		}

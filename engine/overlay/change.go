@@ -22,8 +22,11 @@ type change struct {
 	capacity model.Resources
 }
 
-// changeOf parses a valid overlay.
-func changeOf(o *overlayv1alpha1.NodeOverlay) (*change, error) {
+// changeOf checks and parses an overlay.
+func changeOf(o *overlayv1alpha1.NodeOverlay, rules apiv1.LabelRules) (*change, error) {
+	if err := o.Validate(rules); err != nil {
+		return nil, err
+	}
 	spec := make([]apiv1.NodeSelectorRequirementWithMinValues, len(o.Spec.Requirements))
 	for i, r := range o.Spec.Requirements {
 		spec[i] = r.WithMinValues()

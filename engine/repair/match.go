@@ -95,12 +95,7 @@ func RebootFailed(claim *apiv1.NodeClaim) (bool, time.Time) {
 // The score ranks nodes. The score of a match is the rank of its priority, plus one for each half hour since its
 // toleration has passed. The highest score is returned.
 func (p *Policies) Decide(matches []Match, now time.Time) (r model.Repair, score float64, ok bool) {
-	var eligible []Match
-	for _, m := range matches {
-		if !now.Before(m.EligibleAt) {
-			eligible = append(eligible, m)
-		}
-	}
+	eligible := slices.DeleteFunc(slices.Clone(matches), func(m Match) bool { return now.Before(m.EligibleAt) })
 	if len(eligible) == 0 {
 		return r, 0, false
 	}

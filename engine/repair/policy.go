@@ -134,11 +134,6 @@ func (p *Policies) Replacing() *Policies {
 	if p == nil {
 		return nil
 	}
-	only := &Policies{ranks: p.ranks}
-	for _, r := range p.rules {
-		if r.Action == ReplaceNode {
-			only.rules = append(only.rules, r)
-		}
-	}
-	return only
+	rules := slices.DeleteFunc(slices.Clone(p.rules), func(r rule) bool { return r.Action != ReplaceNode })
+	return &Policies{rules: rules, ranks: p.ranks}
 }

@@ -59,3 +59,104 @@ func contains(values []string, value string) bool {
 	_, found := slices.BinarySearch(values, value)
 	return found
 }
+
+// bounds are a closed interval of integers with optional ends. A missing end is stored as 0, so that == compares
+// bounds.
+type bounds struct {
+	gte, lte       int64
+	hasGte, hasLte bool
+}
+
+// none reports whether b has no end. Then it admits any value, even if it is not an integer.
+func (b bounds) none() bool { return !b.hasGte && !b.hasLte }
+
+// has reports whether value is an integer within b. If b has no end, it admits any value.
+func (b bounds) has(value string) bool {
+	if b.none() {
+		return true
+	}
+	// Most label values are words, and a parse error allocates.
+	if value == "" || (value[0] > '9' || value[0] < '0') && value[0] != '-' && value[0] != '+' {
+		return false
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	return err == nil && (!b.hasGte || n >= b.gte) && (!b.hasLte || n <= b.lte)
+}
+
+// and returns the intersection of b and o.
+func (b bounds) and(o bounds) bounds {
+	if o.hasGte && (!b.hasGte || o.gte > b.gte) {
+		b.gte, b.hasGte = o.gte, true
+	}
+	if o.hasLte && (!b.hasLte || o.lte < b.lte) {
+		b.lte, b.hasLte = o.lte, true
+	}
+	return b
+}
+
+// crossed reports whether b contains no integer.
+func (b bounds) crossed() bool { return b.hasGte && b.hasLte && b.gte > b.lte }
+
+// first returns the integer at which a search for values begins: the smallest integer within b that is not negative, because a
+// label value cannot start with "-". The upper end is never negative (see parseBound).
+func (b bounds) first() int64 { return max(b.gte, 0) } // gte is 0 if it is missing
+
+// Intersect returns the requirement that admits what both r and o admit, with the larger of their MinValues. Both have
+// the same key. It is commutative, associative and idempotent.
+func (r Requirement) Intersect(o Requirement) Requirement {
+	out := Requirement{
+		key:       r.key,
+		absent:    r.absent && o.absent,
+		minValues: max(r.minValues, o.minValues),
+	}
+	if !r.complement || !o.complement {
+		few, other := fewest(r, o)
+		out.values = keep(few.values, other.Has)
+		return out
+	}
+	if b := r.bounds.and(o.bounds); !b.crossed() {
+		out.complement, out.bounds = true, b
+		out.values = keep(sorted(slices.Concat(r.values, o.values)), b.has)
+	}
+	return out
+}
+
+// fewest returns r and o in the order in which the values of the first one are to be looked up in the second: the first one
+// lists its values, and the second one is an open set or lists at least as many. One of r and o is not an open set.
+func fewest(r, o Requirement) (few, other Requirement) {
+	if r.complement || !o.complement && len(o.values) < len(r.values) {
+		return o, r
+	}
+	return r, o
+}
+
+// Overlaps reports whether r and o admit a common value. Absence is not a value. For two open sets only the bounds are
+// compared, so the result is true even if each integer within both bounds is excluded.
+func (r Requirement) Overlaps(o Requirement) bool {
+	if r.complement && o.complement {
+		return !r.bounds.and(o.bounds).crossed()
+	}
+	few, other := fewest(r, o)
+	return slices.ContainsFunc(few.values, other.Has)
+}
+
+// agrees reports whether r and o admit a common value, or both admit absence.
+func (r Requirement) agrees(o Requirement) bool {
+	return r.absent && o.absent || r.Overlaps(o)
+}
+
+// keep returns the values for which ok is true: the slice itself if all are, nil if none is. It calls ok once for each
+// value, in order.
+func keep(values []string, ok func(string) bool) []string {
+	n := slices.IndexFunc(values, func(v string) bool { return !ok(v) })
+	if n < 0 {
+		return values
+	}
+	out := append([]string(nil), values[:n]...)
+	for _, v := range values[n+1:] {
+		if ok(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

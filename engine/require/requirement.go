@@ -1,9 +1,11 @@
 package require
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -117,12 +119,7 @@ func (r Requirement) Equal(o Requirement) bool {
 
 // sorted returns a sorted copy of the values without duplicates.
 func sorted(values []string) []string {
-	if len(values) == 0 {
-		return nil
-	}
-	out := slices.Clone(values)
-	slices.Sort(out)
-	return slices.Clip(slices.Compact(out))
+	return slices.Clip(slices.Compact(slices.Sorted(slices.Values(values))))
 }
 
 // parseBound returns the bound of a numeric operator. ok is false if it has not exactly one operand, if the operand is no
@@ -145,4 +142,58 @@ func parseBound(op Operator, values []string) (bounds, bool) {
 	default:
 		return bounds{lte: n, hasLte: true}, n >= 0
 	}
+}
+
+// shown is the maximum number of values that String prints. The others are only counted.
+const shown = 12
+
+// String returns r as users read it, such as "zone in [a, b]", "zone absent" or "generation >= 6 and not in [7]".
+func (r Requirement) String() string {
+	s := r.key + " " + r.words()
+	if r.minValues > 0 {
+		s += fmt.Sprintf(" (at least %d of them)", r.minValues)
+	}
+	return s
+}
+
+// words returns the text of r without the key.
+func (r Requirement) words() string {
+	if !r.complement {
+		switch {
+		case len(r.values) > 0:
+			return "in [" + list(r.values) + "]"
+		case r.absent:
+			return "absent"
+		}
+		return "impossible"
+	}
+
+	var parts []string
+	if r.bounds.hasGte {
+		parts = append(parts, fmt.Sprintf(">= %d", r.bounds.gte))
+	}
+	if r.bounds.hasLte {
+		parts = append(parts, fmt.Sprintf("<= %d", r.bounds.lte))
+	}
+	if len(parts) == 0 && !r.absent {
+		parts = append(parts, "present")
+	}
+	if len(r.values) > 0 {
+		parts = append(parts, "not in ["+list(r.values)+"]")
+	}
+	if len(parts) == 0 {
+		return "anything"
+	}
+	return strings.Join(parts, " and ")
+}
+
+// list returns the values separated by commas, at most shown of them. The empty value is shown as "".
+func list(values []string) string {
+	if len(values) > 0 && values[0] == "" { // the empty value sorts first
+		values = append([]string{`""`}, values[1:]...)
+	}
+	if len(values) <= shown {
+		return strings.Join(values, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(values[:shown], ", "), len(values)-shown)
 }

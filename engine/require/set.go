@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
 // A Set is the constraints on the labels of a node: at most one Requirement per key. Other keys are unconstrained. The
@@ -84,16 +87,8 @@ func (s Set) With(rs ...Requirement) Set { return s.And(NewSet(rs...)) }
 
 // Without returns s without the requirements of the keys.
 func (s Set) Without(keys ...string) Set {
-	out := make([]Requirement, 0, len(s.reqs))
-	for _, r := range s.reqs {
-		if !slices.Contains(keys, r.key) {
-			out = append(out, r)
-		}
-	}
-	if len(out) == len(s.reqs) {
-		return s
-	}
-	return Set{reqs: slices.Clip(out)}
+	rest := slices.DeleteFunc(slices.Clone(s.reqs), func(r Requirement) bool { return slices.Contains(keys, r.key) })
+	return Set{reqs: slices.Clip(rest)}
 }
 
 // Get returns the requirement of the key. ok is false if the key is unconstrained.
@@ -149,4 +144,89 @@ func (s Set) String() string {
 		words[i] = r.String()
 	}
 	return strings.Join(words, "; ")
+}
+
+// Normalize returns the stable key of a deprecated label key, or key itself. aliases map deprecated keys to stable
+// ones.
+func Normalize(key string, aliases map[string]string) string {
+	if stable, ok := aliases[key]; ok {
+		return stable
+	}
+	return key
+}
+
+// Normalize returns s with deprecated keys replaced by stable ones. The requirements of a key and its aliases are
+// intersected.
+func (s Set) Normalize(aliases map[string]string) Set {
+	aliased := func(r Requirement) bool { return Normalize(r.key, aliases) != r.key }
+	if !slices.ContainsFunc(s.reqs, aliased) {
+		return s
+	}
+	rs := slices.Clone(s.reqs)
+	for i := range rs {
+		rs[i].key = Normalize(rs[i].key, aliases)
+	}
+	return fold(rs)
+}
+
+// FromSpec returns the set of the requirements of a pool, claim or overlay.
+func FromSpec(spec []apiv1.NodeSelectorRequirementWithMinValues) Set {
+	rs := make([]Requirement, 0, len(spec))
+	for _, s := range spec {
+		r := New(s.Key, s.Operator, s.Values...)
+		if s.MinValues != nil {
+			r = r.WithMinValues(*s.MinValues)
+		}
+		rs = append(rs, r)
+	}
+	return fold(rs)
+}
+
+// Spec returns s as the requirements of a claim, in key order. FromSpec of the result equals s.
+//
+// Some requirements need several entries: two bounds are Gte and Lte, values excluded within bounds add NotIn, and
+// "present and not in a" is Exists and NotIn. The first entry of a key has the MinValues. A contradiction is an In
+// without values, which the API server rejects.
+func (s Set) Spec() []apiv1.NodeSelectorRequirementWithMinValues {
+	out := make([]apiv1.NodeSelectorRequirementWithMinValues, 0, len(s.reqs))
+	for _, r := range s.reqs {
+		first := len(out)
+		out = r.appendSpec(out)
+		if r.minValues > 0 {
+			n := r.minValues
+			out[first].MinValues = &n
+		}
+	}
+	return out
+}
+
+// appendSpec appends the entries of r, without MinValues.
+func (r Requirement) appendSpec(
+	out []apiv1.NodeSelectorRequirementWithMinValues,
+) []apiv1.NodeSelectorRequirementWithMinValues {
+	add := func(op Operator, values ...string) {
+		out = append(out, apiv1.NodeSelectorRequirementWithMinValues{
+			Key: r.key, Operator: op, Values: values,
+		})
+	}
+	switch {
+	case !r.complement && r.absent:
+		add(DoesNotExist)
+		return out
+	case !r.complement:
+		add(In, r.Values()...)
+		return out
+	case r.bounds.none() && !r.absent:
+		add(Exists)
+	}
+	if r.bounds.hasGte {
+		add(Gte, strconv.FormatInt(r.bounds.gte, 10))
+	}
+	if r.bounds.hasLte {
+		add(Lte, strconv.FormatInt(r.bounds.lte, 10))
+	}
+	if r.absent || len(r.values) > 0 {
+		add(NotIn, r.Values()...)
+	}
+	return out
 }

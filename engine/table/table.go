@@ -4,10 +4,8 @@ package table
 import (
 	"hash/maphash"
 	"iter"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // A Table is a map from a key to V. A copy of the value keeps its content when the original is changed. The two share parts:
@@ -84,54 +82,28 @@ func (p *part[V]) find(hash uint64, key string) int {
 
 // Values returns all values in the order of their keys.
 func (t Table[V]) Values() []V {
-	all := t.root.appendTo(make([]entry[V], 0, t.size))
-	order := func(a, b entry[V]) int { return strings.Compare(a.key, b.key) }
+	all := make([]entry[V], 0, t.size)
+	t.root.each(func(e *entry[V]) bool {
+		all = append(all, *e)
+		return true
+	})
+	slices.SortFunc(all, func(a, b entry[V]) int { return strings.Compare(a.key, b.key) })
 	vs := make([]V, len(all))
-	if len(all) < manyKeys || runtime.GOMAXPROCS(0) < 2 {
-		slices.SortFunc(all, order)
-		for i := range all {
-			vs[i] = all[i].value
-		}
-		return vs
-	}
-	low, high := all[:len(all)/2], all[len(all)/2:]
-	var half sync.WaitGroup
-	half.Go(func() { slices.SortFunc(low, order) })
-	slices.SortFunc(high, order)
-	half.Wait()
-	for i := range vs {
-		if len(high) == 0 || len(low) > 0 && low[0].key < high[0].key {
-			vs[i], low = low[0].value, low[1:]
-		} else {
-			vs[i], high = high[0].value, high[1:]
-		}
+	for i := range all {
+		vs[i] = all[i].value
 	}
 	return vs
 }
 
-// manyKeys is the least number of keys that Values sorts concurrently.
-const manyKeys = 2000
-
-// appendTo appends all entries of the part. A nil part has none.
-func (p *part[V]) appendTo(all []entry[V]) []entry[V] {
-	if p == nil {
-		return all
-	}
-	if p.inner != nil {
-		for _, q := range p.inner {
-			all = q.appendTo(all)
-		}
-	}
-	return append(all, p.entries...)
-}
-
 // Each iterates over all keys and values in random order. It does not copy or sort them.
 func (t Table[V]) Each() iter.Seq2[string, V] {
-	return func(yield func(string, V) bool) { t.root.each(yield) }
+	return func(yield func(string, V) bool) {
+		t.root.each(func(e *entry[V]) bool { return yield(e.key, e.value) })
+	}
 }
 
-// each calls yield until it returns false, and then returns false.
-func (p *part[V]) each(yield func(string, V) bool) bool {
+// each calls yield for all entries until it returns false, and then returns false. A nil part has no entries.
+func (p *part[V]) each(yield func(*entry[V]) bool) bool {
 	if p == nil {
 		return true
 	}
@@ -143,7 +115,7 @@ func (p *part[V]) each(yield func(string, V) bool) bool {
 		}
 	}
 	for i := range p.entries {
-		if !yield(p.entries[i].key, p.entries[i].value) {
+		if !yield(&p.entries[i]) {
 			return false
 		}
 	}
@@ -210,12 +182,22 @@ func (p *part[V]) writable(by *Token) *part[V] {
 	return q
 }
 
-// Remove removes the key if it is there.
-func (t *Table[V]) Remove(by *Token, key string) {
-	if _, ok := t.Get(key); ok {
+// Put is Set if present is true, and Remove otherwise.
+func (t *Table[V]) Put(by *Token, key string, v V, present bool) {
+	if present {
+		t.Set(by, key, v)
+	} else {
+		t.Remove(by, key)
+	}
+}
+
+// Remove removes the key, and returns its value. ok is false if there was none.
+func (t *Table[V]) Remove(by *Token, key string) (old V, ok bool) {
+	if old, ok = t.Get(key); ok {
 		t.root = t.root.remove(by, maphash.String(seed, key), key, 0)
 		t.size--
 	}
+	return old, ok
 }
 
 // remove returns the part without the key, which it has. It returns nil if the part is empty then.
@@ -256,8 +238,8 @@ func differing[V any](now, then *part[V], f func(now, then map[string]V)) {
 
 func mapOf[V any](p *part[V]) map[string]V {
 	m := map[string]V{}
-	p.each(func(k string, v V) bool {
-		m[k] = v
+	p.each(func(e *entry[V]) bool {
+		m[e.key] = e.value
 		return true
 	})
 	return m

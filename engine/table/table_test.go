@@ -96,13 +96,13 @@ func TestTableWithEqualHashes(t *testing.T) {
 	for i := range many {
 		root, _, _ = root.set(by, entry[int]{hash: 7, key: strconv.Itoa(i), value: i}, 0)
 	}
-	if all := root.appendTo(nil); len(all) != many {
+	if all := mapOf(root); len(all) != many {
 		t.Fatalf("%d entries, want %d", len(all), many)
 	}
 	for i := range many {
 		root = root.remove(by, 7, strconv.Itoa(i), 0)
 	}
 	if root != nil {
-		t.Fatalf("left: %v", root.appendTo(nil))
+		t.Fatalf("left: %v", mapOf(root))
 	}
 }

@@ -42,37 +42,34 @@ type Namespaces func(labels.Selector) []string
 // Of returns the rules of a pod: required ones first, then preferences, each in the order of the spec. defaults are the
 // spread constraints of a pod that has none of its own.
 func Of(pod *corev1.Pod, namespaces Namespaces, defaults []corev1.TopologySpreadConstraint) []Rule {
-	var rules []Rule
+	var rules, soft []Rule
 	spread := pod.Spec.TopologySpreadConstraints
 	if len(spread) == 0 {
 		spread = defaults
 	}
 	for i := range spread {
-		rules = append(rules, spreadRule(pod, &spread[i]))
+		if r := spreadRule(pod, &spread[i]); r.Soft {
+			soft = append(soft, r)
+		} else {
+			rules = append(rules, r)
+		}
 	}
 	if a := pod.Spec.Affinity; a != nil {
 		r := reader{pod: pod, namespaces: namespaces}
 		if a.PodAffinity != nil {
 			rules = append(rules, r.near(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
-			rules = append(rules, r.preferred(Near, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
+			soft = append(soft, r.preferred(Near, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
 		}
 		rules = append(rules, r.all(Apart, RequiredApart(pod))...)
 		if a.PodAntiAffinity != nil {
-			rules = append(rules, r.preferred(Apart, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
+			soft = append(soft, r.preferred(Apart, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
 		}
 	}
-	slices.SortStableFunc(rules, func(a, b Rule) int { return order(a.Soft) - order(b.Soft) })
+	rules = append(rules, soft...)
 	for i := range rules {
 		rules[i].Self = rules[i].Term.Selects(pod.Namespace, pod.Labels)
 	}
 	return rules
-}
-
-func order(soft bool) int {
-	if soft {
-		return 1
-	}
-	return 0
 }
 
 // RequiredApart returns the required anti-affinity terms of a pod. It does not allocate.

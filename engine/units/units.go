@@ -58,8 +58,7 @@ func size(v int64, r Rounding) string {
 	}
 	whole, rest := v/base, v%base
 	tenths := rest * 10 / base
-	switch left := rest * 10 % base; {
-	case r == Up && left > 0, r == Nearest && left*2 >= base:
+	if left := rest * 10 % base; r == Up && left > 0 || r == Nearest && left*2 >= base {
 		tenths++
 	}
 	if tenths == 10 {

@@ -84,14 +84,6 @@ func refuseClaim(key, why, fix string) model.Verdict {
 	return model.Verdict{Rule: model.RuleVolume, Subject: fmt.Sprintf("PersistentVolumeClaim %s %s", key, why), Hint: fix}
 }
 
-// missingClass returns a refusal because the StorageClass of an unbound claim does not exist.
-func missingClass(key, class string) model.Verdict {
-	v := refuseClaim(key, fmt.Sprintf("is unbound and StorageClass %q does not exist", class),
-		"create StorageClass "+class+", or name another in the claim")
-	v.Cause, v.Key = model.CauseMissing, "StorageClass "+class
-	return v
-}
-
 // claimed returns what the volume of a claim requires.
 func claimed(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaim) (Volume, model.Verdict) {
 	switch {
@@ -163,7 +155,10 @@ func unbound(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaimS
 	class, ok := s.StorageClasses.Get(name)
 	switch {
 	case !ok:
-		return Volume{}, missingClass(key, name)
+		no := refuseClaim(key, fmt.Sprintf("is unbound and StorageClass %q does not exist", name),
+			"create StorageClass "+name+", or name another in the claim")
+		no.Cause, no.Key = model.CauseMissing, "StorageClass "+name
+		return Volume{}, no
 	case class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate:
 		return Volume{}, refuseClaim(key, fmt.Sprintf(
 			"is unbound and StorageClass %q has volumeBindingMode Immediate: it must be provisioned first", name),

@@ -47,7 +47,7 @@ func (p *pass) deleteNodes(ctx context.Context, a lifecycle.DeleteNodes) error {
 func (p *pass) endInstance(ctx context.Context) (gone bool, err error) {
 	err = p.Cloud.Delete(ctx, p.claim.DeepCopy())
 	if errors.Is(err, cloud.ErrNotFound) {
-		p.view.Instance = lifecycle.InstanceGone
+		p.view.InstanceGone = true
 		return true, nil
 	}
 	if err != nil {

@@ -102,10 +102,10 @@ func (p *pass) remember() (wait bool) {
 }
 
 func (p *pass) lookAgain(ctx context.Context) (err error) {
-	instance := p.view.Instance
+	instanceGone := p.view.InstanceGone
 	var hookErr error
 	p.view, hookErr, err = p.look(ctx, p.claim)
-	p.view.Instance = instance
+	p.view.InstanceGone = instanceGone
 	if hookErr != nil {
 		p.failure = hookErr
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,4 +32,28 @@ func DoNotDisrupt(pod *corev1.Pod, now time.Time) (active bool, until time.Time,
 	}
 	until = pod.Status.StartTime.Add(span)
 	return now.Before(until), until, false
+}
+
+// maxSeconds is the number of whole seconds that a time.Duration can hold, about 292 years.
+const maxSeconds = math.MaxInt64 / int64(time.Second)
+
+// Seconds returns n seconds, limited to the range from zero to the largest time.Duration.
+func Seconds(n int64) time.Duration {
+	return time.Duration(max(0, min(n, maxSeconds))) * time.Second
+}
+
+// ExpiresAt returns when the claim expires. ok is false if it never does, or if claim is nil.
+func ExpiresAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
+	if claim == nil || claim.Spec.ExpireAfter.Duration == nil {
+		return time.Time{}, false
+	}
+	return claim.CreationTimestamp.Add(*claim.Spec.ExpireAfter.Duration), true
+}
+
+// Later returns the later of two times.
+func Later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
