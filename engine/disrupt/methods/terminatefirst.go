@@ -23,7 +23,7 @@ func terminateFirst(
 	st *problem.State, c *problem.Candidate, cmd model.Command, blocked model.Verdict,
 ) (model.Command, model.Verdict) {
 	id := st.Problem.ReservationOf(c)
-	if !mayTerminateFirst(st, cmd.Reason) || id == "" || !st.ReservationFull(id) {
+	if !mayTerminateFirst(st, cmd.Reason) || id == "" || !st.ReservationFull(c.Pool, id) {
 		return cmd, blocked
 	}
 	p := st.WhatIfTerminated(c, id)

@@ -19,13 +19,11 @@ func (p *Problem) ReservationOf(c *Candidate) string {
 	}
 	found, labels := "", require.FromLabels(c.Node.Labels)
 	for _, o := range t.Offerings {
-		if o.ReservationID == "" || o.Zone != c.Node.Labels[corev1.LabelTopologyZone] {
+		_, its := o.Requirements.Intersects(labels)
+		if o.ReservationID == "" || o.Zone != c.Node.Labels[corev1.LabelTopologyZone] || !its {
 			continue
 		}
-		if _, its := o.Requirements.Intersects(labels); !its || o.ReservationID == found {
-			continue
-		}
-		if found != "" {
+		if found != "" && found != o.ReservationID {
 			return ""
 		}
 		found = o.ReservationID
@@ -33,53 +31,36 @@ func (p *Problem) ReservationOf(c *Candidate) string {
 	return found
 }
 
-// ReservationFull reports whether no instance is left in the capacity reservation after the accepted commands.
-func (st *State) ReservationFull(id string) bool {
-	for _, pool := range st.Cluster.Pools() {
-		for _, t := range st.Cluster.Types(pool.Name) {
-			for _, o := range t.Offerings {
-				if o.ReservationID == id && o.ReservationCapacity > 0 {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
-// OnlyFullReservations reports whether the NodePool can launch nodes from capacity reservations only, and all of them
-// are full or unavailable. An offering outside reservations counts as launchable even if it is not available now,
-// because it may become available again.
-func (st *State) OnlyFullReservations(pool *model.Pool) bool {
-	reserved := false
-	for _, t := range st.Cluster.Types(pool.Name) {
-		if _, ok := t.Requirements.Intersects(pool.Requirements); !ok {
-			continue
-		}
-		for _, o := range t.Offerings {
-			if _, ok := pool.Requirements.Intersects(o.Requirements); !ok {
-				continue
-			}
-			if o.ReservationID == "" || o.Launchable() {
-				return false
-			}
-			reserved = true
-		}
-	}
-	return reserved
-}
-
-// Offered reports whether the NodePool can launch a node from the capacity reservation once an instance of it is free.
-func (st *State) Offered(pool *model.Pool, id string) bool {
+// offers reports whether an offering matches. Only offerings count with which the NodePool may launch nodes. They need not be
+// available.
+func (st *State) offers(pool *model.Pool, match func(model.Offering) bool) bool {
 	return slices.ContainsFunc(st.Cluster.Types(pool.Name), func(t *model.InstanceType) bool {
 		if _, ok := t.Requirements.Intersects(pool.Requirements); !ok {
 			return false
 		}
 		return slices.ContainsFunc(t.Offerings, func(o model.Offering) bool {
 			_, ok := pool.Requirements.Intersects(o.Requirements)
-			return ok && id != "" && o.ReservationID == id && o.Available
+			return ok && match(o)
 		})
 	})
+}
+
+// ReservationFull reports whether no instance is left for the NodePool in the capacity reservation after the accepted commands.
+func (st *State) ReservationFull(pool *model.Pool, id string) bool {
+	return !st.offers(pool, func(o model.Offering) bool { return o.ReservationID == id && o.ReservationCapacity > 0 })
+}
+
+// OnlyFullReservations reports whether the NodePool can launch nodes from capacity reservations only, and all of them
+// are full or unavailable. An offering outside reservations counts as launchable even if it is not available now,
+// because it may become available again.
+func (st *State) OnlyFullReservations(pool *model.Pool) bool {
+	return st.offers(pool, func(o model.Offering) bool { return o.ReservationID != "" }) &&
+		!st.offers(pool, func(o model.Offering) bool { return o.ReservationID == "" || o.Launchable() })
+}
+
+// Offered reports whether the NodePool can launch a node from the capacity reservation once an instance of it is free.
+func (st *State) Offered(pool *model.Pool, id string) bool {
+	return id != "" && st.offers(pool, func(o model.Offering) bool { return o.ReservationID == id && o.Available })
 }
 
 // typesAfter returns the instance types of all NodePools of s after the planned nodes have used instances of capacity
