@@ -1,8 +1,6 @@
 package problem
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -114,36 +112,24 @@ func displaced(s *model.Snapshot) model.Delta {
 	return change
 }
 
-// drained returns the change that adds the removed nodes without pods and with a deletion timestamp, so that they count
-// against limits until they are gone.
-func drained(nodes []*model.Node, now time.Time) model.Delta {
-	var change model.Delta
+// without returns cluster without the nodes. Those of NodePools with limits stay, without pods and with a deletion timestamp, so
+// that they count against the limits until they are gone.
+func (p *Problem) without(cluster *model.Snapshot, nodes []*model.Node) *model.Snapshot {
+	var counted model.Delta
 	for _, n := range nodes {
+		if pool, ok := cluster.Pool(n.Pool); !ok || len(pool.Limits) == 0 {
+			continue
+		}
 		if n.Object != nil {
 			o := *n.Object
-			o.DeletionTimestamp = &metav1.Time{Time: now}
-			change.Nodes = append(change.Nodes, &o)
+			o.DeletionTimestamp = &metav1.Time{Time: p.Snapshot.Now}
+			counted.Nodes = append(counted.Nodes, &o)
 		}
 		if n.Claim != nil {
-			change.Claims = append(change.Claims, status.Deleted(now, n)...)
+			counted.Claims = append(counted.Claims, status.Deleted(p.Snapshot.Now, n)...)
 		}
 	}
-	return change
-}
-
-// without returns cluster without the nodes. Those of NodePools with limits count against the limits until they are gone.
-func (p *Problem) without(cluster *model.Snapshot, nodes []*model.Node) *model.Snapshot {
-	var counted []*model.Node
-	for _, n := range nodes {
-		if pool, ok := cluster.Pool(n.Pool); ok && len(pool.Limits) > 0 {
-			counted = append(counted, n)
-		}
-	}
-	after := cluster.Without(nodes...)
-	if len(counted) == 0 {
-		return after
-	}
-	return after.Apply(drained(counted, p.Snapshot.Now))
+	return cluster.Without(nodes...).Apply(counted)
 }
 
 // replacedSoon reports whether the node will be replaced because it expires or has drifted.
