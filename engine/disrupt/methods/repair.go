@@ -116,7 +116,8 @@ func replacesNow(st *problem.State, n *model.Node) bool {
 
 // repairNode accepts a command that repairs the node, or returns why that is not possible.
 func repairNode(st *problem.State, f faulty) model.Verdict {
-	if v := st.AllowRepair(f.Candidate); !v.OK() {
+	set := []*problem.Candidate{f.Candidate}
+	if v := st.Allow(set, status.ReasonUnhealthy); !v.OK() {
 		return v // earlier nodes may have used up the budget
 	}
 	cmd := model.Command{Reason: status.ReasonUnhealthy, Method: "repair", Repair: &f.repair}
@@ -126,7 +127,7 @@ func repairNode(st *problem.State, f faulty) model.Verdict {
 	if f.Pool.Static() {
 		return replaceDueStatic(st, f.Candidate, cmd)
 	}
-	p := st.WhatIf(st.Cluster, []*problem.Candidate{f.Candidate})
+	p := st.WhatIf(st.Cluster, set)
 	planned, v := p.Command(cmd.Reason, cmd.Method), unplaced(st, p)
 	planned.Repair = cmd.Repair
 	if !v.OK() {
