@@ -10,7 +10,7 @@
 //  1. Made (proposal.go): nodes that the plan would launch again with the same type are kept.
 //  2. Priced (narrow.go): replacements are narrowed to offerings that cost less than the set. The saving must pay for the
 //     evictions, and the move must not undo a recent one.
-//  3. Improved: nodes that do not pay for their own move are dropped (freeriders.go). Nodes that would be left
+//  3. Improved: nodes that do not pay for their own move are dropped (proposal.go). Nodes that would be left
 //     underfilled are added (extend.go).
 //  4. Accepted (accept.go), if the budgets and the policy Balanced of NodePools allow it.
 package consolidate

@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
@@ -41,4 +42,48 @@ func launchedAgain(p problem.Proposal) []*problem.Candidate {
 		}
 	}
 	return out
+}
+
+// dropFreeRiders removes the free riders from a proposal: nodes whose own move does not pay for its evictions. In the
+// new plan, the free riders and the nodes in kept may receive pods. It returns p if the new plan does not increase the
+// net gain, if no node or each node is a free rider, or if the what-ifs of the decision are used up.
+func (s *search) dropFreeRiders(v view, p problem.Proposal, kept []*problem.Candidate) problem.Proposal {
+	riders := s.freeRiders(p)
+	if len(riders) == 0 || len(riders) == len(p.Set) || s.st.Exhausted() {
+		return p
+	}
+	open := s.open(v, slices.Concat(kept, riders)...)
+	q := s.price(s.st.WhatIf(open.cluster, except(p.Set, riders)))
+	if q.Verdict.OK() && q.Payback.Net() > p.Payback.Net() {
+		return q
+	}
+	return p
+}
+
+// freeRiders returns the nodes of a proposal whose own move does not pay. The price of a planned node is divided among the
+// nodes of the set by the worth of their pods on it.
+func (s *search) freeRiders(p problem.Proposal) (riders []*problem.Candidate) {
+	if !p.Verdict.OK() {
+		return nil
+	}
+	share := map[string]float64{} // by pod
+	for i := range p.Plan.Nodes {
+		n, total := &p.Plan.Nodes[i], 0.0
+		for _, pod := range n.Pods {
+			total += s.st.Problem.WorthOf(pod.Requests)
+		}
+		for _, pod := range n.Pods {
+			share[pod.Key] = n.Price() * s.st.Problem.WorthOf(pod.Requests) / cmp.Or(total, 1)
+		}
+	}
+	for _, c := range p.Set {
+		replacements := 0.0
+		for _, pod := range c.Pods {
+			replacements += share[pod.Key]
+		}
+		if s.st.Problem.PaybackOf([]*problem.Candidate{c}, c.Price-replacements, replacements).Net() <= 0 {
+			riders = append(riders, c)
+		}
+	}
+	return riders
 }
