@@ -82,21 +82,18 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		}
 		return st, cursor, waits
 	}
-	known := cursor.Known.of(st, candidates)
-	candidates = slices.DeleteFunc(candidates, func(c *problem.Candidate) bool {
-		v, ok := known.verdict(c)
-		st.Block(c, v)
-		return ok
-	})
-	if len(candidates) == 0 {
-		return st, cursor, false
-	}
 	var best *search
-	if known != nil {
-		best = newSearch(st, candidates, firstStrategy(st.Cluster), cursor)
-		best.singles() // the earlier search has evaluated the sets
-	} else {
+	known := cursor.Known.of(st, candidates)
+	if known == nil {
 		best = searched(st, candidates, cursor)
+	} else {
+		candidates = slices.DeleteFunc(candidates, func(c *problem.Candidate) bool {
+			v, ok := known.verdicts[c.Node.Name]
+			st.Block(c, v)
+			return ok
+		})
+		best = newSearch(st, candidates, plain, cursor)
+		best.singles() // the earlier search has evaluated the sets
 	}
 	next = best.cursor
 	next.Verdicts = nil
@@ -122,7 +119,11 @@ func searched(st *problem.State, candidates []*problem.Candidate, cursor Cursor)
 	if best.underfilled {
 		others = append(others, extending)
 	}
-	if !way.joint && len(candidates) > few && removedBy(best)*manyRemoved >= len(candidates) {
+	removed := 0
+	for i := range best.st.Commands[len(st.Commands):] {
+		removed += len(best.st.Commands[len(st.Commands)+i].Nodes)
+	}
+	if !way.joint && len(candidates) > few && removed*manyRemoved >= len(candidates) {
 		others = append(others, wide)
 	}
 	for _, way := range others {
@@ -160,10 +161,7 @@ func mayConsolidate(st *problem.State, c *problem.Candidate) model.Verdict {
 	case !c.Priced:
 		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseUnpriced, Subject: offeringOf(c)}
 	}
-	if v := p.PodsMayGo(c, false); !v.OK() {
-		return v
-	}
-	return st.Incoming(c)
+	return cmp.Or(p.PodsMayGo(c, false), st.Incoming(c))
 }
 
 // offeringOf names the offering of the node, for users.

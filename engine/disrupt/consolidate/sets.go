@@ -49,16 +49,6 @@ func newSearch(from *problem.State, candidates []*problem.Candidate, way strateg
 	return s
 }
 
-// removedBy returns the number of candidates that commands of the search remove.
-func removedBy(s *search) (n int) {
-	for _, c := range s.candidates {
-		if s.st.Taken(c) {
-			n++
-		}
-	}
-	return n
-}
-
 // run removes candidates in sets, then individually.
 func (s *search) run() *search {
 	if len(s.candidates) <= few {

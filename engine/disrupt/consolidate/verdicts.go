@@ -37,15 +37,6 @@ func (vs *Verdicts) of(st *problem.State, candidates []*problem.Candidate) *Verd
 	return vs
 }
 
-// verdict returns the verdict of the candidate. ok is false if it was not evaluated.
-func (vs *Verdicts) verdict(c *problem.Candidate) (v model.Verdict, ok bool) {
-	if vs == nil {
-		return v, false
-	}
-	v, ok = vs.verdicts[c.Node.Name]
-	return v, ok
-}
-
 // with returns the verdicts with further verdicts, by node name, for candidates of st.
 func (vs *Verdicts) with(st *problem.State, candidates []*problem.Candidate, verdicts map[string]model.Verdict) *Verdicts {
 	now := st.Problem.Snapshot.Now
