@@ -100,18 +100,10 @@ func (f *faulty) mayGo(st *problem.State) model.Verdict {
 				Subject: "node is unhealthy, but its drain has no time limit (terminationGracePeriod) and is blocked: " + v.String()}
 		}
 	}
-	if f.Node.Initialized || replacesNow(st, f.Node) {
+	if f.Node.Initialized || status.ReplacesExisting(st.Problem.Snapshot, f.Node) {
 		return st.Incoming(f.Candidate)
 	}
 	return model.Verdict{}
-}
-
-// replacesNow reports whether n was launched to replace a node that still exists.
-func replacesNow(st *problem.State, n *model.Node) bool {
-	return slices.ContainsFunc(status.Replaces(n), func(name string) bool {
-		_, exists := st.Problem.Snapshot.Claims.Get(name)
-		return exists
-	})
 }
 
 // repairNode accepts a command that repairs the node, or returns why that is not possible.

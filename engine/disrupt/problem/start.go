@@ -80,25 +80,14 @@ func (st *State) expect(placements []model.Placement) {
 	}
 }
 
-// expectAssigned sets the field incoming of each candidate to which a pod was assigned earlier and which will have room once
-// terminating pods are gone. It also sets the field for each replacement whose replaced claim still exists. It ignores
-// assignments to nodes without room, because they are out of date.
+// expectAssigned sets the field incoming of each candidate with room for a pod that was assigned to it earlier, once
+// terminating pods are gone, and of each replacement whose replaced claim still exists. Other assignments are in Expected or
+// out of date.
 func (st *State) expectAssigned() {
-	s := st.Problem.Snapshot
-	for _, pod := range append(s.Pending(), s.Displaced()...) {
-		n, ok := s.NodeByName(s.PromiseOf(pod))
-		if !ok || pod.Virtual() || !status.FreesRoom(n, pod) {
-			continue
-		}
-		if c := st.Problem.Candidate(n); c != nil {
-			st.nodes[c.index].incoming = true
-		}
-	}
+	freeing := status.Freeing(st.Problem.Snapshot)
 	for _, c := range st.Problem.Candidates {
-		for _, name := range status.Replaces(c.Node) {
-			if _, exists := s.Claims.Get(name); exists {
-				st.nodes[c.index].incoming = true
-			}
+		if freeing[c.Node.Name] || status.ReplacesExisting(st.Problem.Snapshot, c.Node) {
+			st.nodes[c.index].incoming = true
 		}
 	}
 }

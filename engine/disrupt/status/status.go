@@ -70,6 +70,14 @@ func RepairBound(c *apiv1.NodeClaim) (bound time.Duration, ok bool) {
 // Replaces returns the names of the claims that n was launched to replace.
 func Replaces(n *model.Node) []string { return listed(n.Claim, apiv1.ReplacesAnnotationKey) }
 
+// ReplacesExisting reports whether n was launched to replace a node whose claim still exists.
+func ReplacesExisting(s *model.Snapshot, n *model.Node) bool {
+	return slices.ContainsFunc(Replaces(n), func(name string) bool {
+		_, exists := s.Claims.Get(name)
+		return exists
+	})
+}
+
 // ReplacedBy returns the names of the claims that must be initialized before c is deleted.
 func ReplacedBy(c *apiv1.NodeClaim) []string { return listed(c, apiv1.ReplacedByAnnotationKey) }
 
@@ -163,17 +171,32 @@ func Surplus(s *model.Snapshot, n *model.Node) bool {
 	return stays
 }
 
-// FreesRoom reports whether n has terminating pods, and p fits on n once they are gone. An example is a pod that
-// preempts others.
-func FreesRoom(n *model.Node, p *model.Pod) bool {
-	free, frees := n.Free(), false
-	for _, other := range n.Pods {
-		if other.Terminating() {
-			free, frees = free.Plus(other.Requests), true
+// AssignedTo returns the node to which a pod is assigned (Snapshot.PromiseOf). ok is false if there is none, or if p is a
+// placeholder pod of a capacity buffer.
+func AssignedTo(s *model.Snapshot, p *model.Pod) (n *model.Node, ok bool) {
+	n, ok = s.NodeByName(s.PromiseOf(p))
+	return n, ok && !p.Virtual()
+}
+
+// Freeing has an entry, by name, for each node to which a pending or displaced pod is assigned. It is true if such a pod fits
+// there once the terminating pods of the node are gone. An example is a pod that preempts others.
+func Freeing(s *model.Snapshot) map[string]bool {
+	freeing := map[string]bool{}
+	for _, p := range append(s.Pending(), s.Displaced()...) {
+		n, ok := AssignedTo(s, p)
+		if !ok {
+			continue
 		}
+		free, frees := n.Free(), false
+		for _, other := range n.Pods {
+			if other.Terminating() {
+				free, frees = free.Plus(other.Requests), true
+			}
+		}
+		_, _, short := p.Requests.Short(free)
+		freeing[n.Name] = freeing[n.Name] || frees && !short
 	}
-	_, _, short := p.Requests.Short(free)
-	return frees && !short
+	return freeing
 }
 
 // MostExpiring returns the limit on expiry for a cluster with a number of nodes: a fifth of them, but at least 10. At most
