@@ -16,13 +16,10 @@ import (
 // MayDisrupt returns a refusal if the node must not be disrupted voluntarily. It does not check the pods.
 func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 	n := c.Node
+	if v := p.Present(n); !v.OK() {
+		return v
+	}
 	switch {
-	case n.Deleting || status.Disrupting(n):
-		return model.Verdict{Rule: model.RuleDisrupted}
-	case n.Rebooting():
-		return model.Verdict{Rule: model.RuleDisrupted, Cause: model.CauseRebooting}
-	case !p.Initialized(n):
-		return model.Verdict{Rule: model.RuleNotReady}
 	case c.Pool == nil:
 		return policyVerdict(model.CauseNoNodePool, n.Pool)
 	case p.Options.Paused:
@@ -161,9 +158,17 @@ func policyVerdict(cause model.Cause, pool string) model.Verdict {
 	return model.Verdict{Rule: model.RulePolicy, Cause: cause, Key: pool}
 }
 
-// Present reports whether the node is initialized, and neither being deleted, nor marked for disruption, nor being rebooted.
-func (p *Problem) Present(c *Candidate) bool {
-	return !c.Node.Deleting && !status.Disrupting(c.Node) && !c.Node.Rebooting() && p.Initialized(c.Node)
+// Present returns a refusal if the node is being deleted, marked for disruption or being rebooted, or if it is not initialized.
+func (p *Problem) Present(n *model.Node) model.Verdict {
+	switch {
+	case n.Deleting || status.Disrupting(n):
+		return model.Verdict{Rule: model.RuleDisrupted}
+	case n.Rebooting():
+		return model.Verdict{Rule: model.RuleDisrupted, Cause: model.CauseRebooting}
+	case !p.Initialized(n):
+		return model.Verdict{Rule: model.RuleNotReady}
+	}
+	return model.Verdict{}
 }
 
 // Initialized reports whether the node is initialized. With Options.Simulate, each node that has joined counts.

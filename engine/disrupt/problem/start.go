@@ -123,13 +123,8 @@ func (p *Problem) without(cluster *model.Snapshot, nodes []*model.Node) *model.S
 
 // replacedSoon reports whether the node will be replaced because it expires or has drifted.
 func (p *Problem) replacedSoon(n *model.Node) bool {
-	if n.Claim == nil {
-		return false
-	}
-	if at, ok := status.ReplaceAt(n.Claim); ok && !p.Snapshot.Now.Before(at) {
-		return true
-	}
-	return condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted)
+	at, expires := status.ReplaceAt(n.Claim)
+	return expires && !p.Snapshot.Now.Before(at) || n.Claim != nil && condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted)
 }
 
 // Types returns the instance types that the NodePool may launch, cheapest first, at most as many as a claim may list.
