@@ -34,7 +34,7 @@ func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
 		pool := health[f.Node.Pool]
 		v := pool.allow(st.Problem.Snapshot.Now)
 		if v.OK() {
-			v = repairNode(st, f)
+			v = replace(st, f.Candidate, model.Command{Reason: status.ReasonUnhealthy, Method: "repair", Repair: &f.repair})
 		}
 		if !v.OK() {
 			st.BlockFinally(f.Candidate, v)
@@ -104,31 +104,6 @@ func (f *faulty) mayGo(st *problem.State) model.Verdict {
 		return st.Incoming(f.Candidate)
 	}
 	return model.Verdict{}
-}
-
-// repairNode accepts a command that repairs the node, or returns why that is not possible.
-func repairNode(st *problem.State, f faulty) model.Verdict {
-	set := []*problem.Candidate{f.Candidate}
-	if v := st.Allow(set, status.ReasonUnhealthy); !v.OK() {
-		return v // earlier nodes may have used up the budget
-	}
-	cmd := model.Command{Reason: status.ReasonUnhealthy, Method: "repair", Repair: &f.repair}
-	if f.repair.Reboot {
-		return st.Accept(cmd, f.Candidate)
-	}
-	if f.Pool.Static() {
-		return replaceDueStatic(st, f.Candidate, cmd)
-	}
-	p := st.WhatIf(st.Cluster, set)
-	planned, v := p.Command(cmd.Reason, cmd.Method), unplaced(st, p)
-	planned.Repair = cmd.Repair
-	if !v.OK() {
-		planned, v = terminateFirst(st, f.Candidate, cmd, v)
-	}
-	if !v.OK() {
-		return v
-	}
-	return st.Accept(planned, f.Candidate)
 }
 
 // unplaced returns a refusal if a pod that runs on the node has no other place. Pods that are only planned onto the node

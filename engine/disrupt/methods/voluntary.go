@@ -64,31 +64,11 @@ func Drift(from *problem.State, due []*problem.Candidate) *problem.State {
 	})
 	st.Stats.Eligible[apiv1.DisruptionReasonDrifted] += len(found)
 	for _, c := range found {
-		if v := replaceDrifted(st, c); !v.OK() {
+		if v := replace(st, c, model.Command{Reason: apiv1.DisruptionReasonDrifted, Method: "drift"}); !v.OK() {
 			st.BlockFinally(c, v)
 		}
 	}
 	return st
-}
-
-// replaceDrifted accepts a command that replaces the node, or returns why that is not possible.
-func replaceDrifted(st *problem.State, c *problem.Candidate) model.Verdict {
-	set := []*problem.Candidate{c}
-	if v := st.Allow(set, apiv1.DisruptionReasonDrifted); !v.OK() {
-		return v // earlier nodes may have used up the budget
-	}
-	if c.Pool.Static() {
-		return replaceDueStatic(st, c, model.Command{Reason: apiv1.DisruptionReasonDrifted})
-	}
-	p := st.WhatIf(st.Cluster, set)
-	cmd, v := p.Command(apiv1.DisruptionReasonDrifted, "drift"), p.Verdict
-	if !v.OK() {
-		cmd, v = terminateFirst(st, c, model.Command{Reason: cmd.Reason, Method: cmd.Method}, v)
-	}
-	if !v.OK() {
-		return v
-	}
-	return st.Accept(cmd, c)
 }
 
 func driftedAt(c *problem.Candidate) (at metav1.Time) {
