@@ -24,7 +24,9 @@ import (
 type reduced struct {
 	problem *problem.Problem
 	empty   *model.Snapshot // pools, DaemonSets and types, without nodes
-	nodes   []*freeNode     // most free cpu first, then most free memory, then by name
+	// below[price] is the snapshot empty, restricted to types that cost less than price.
+	below map[float64]*model.Snapshot
+	nodes []*freeNode // most free cpu first, then most free memory, then by name
 }
 
 // A freeNode is a node that may receive pods. The allocatable of object is the free capacity plus the requests of
@@ -82,7 +84,7 @@ func reduce(p *problem.Problem, cluster *model.Snapshot) *reduced {
 	for _, o := range p.Snapshot.Daemons() {
 		change.Daemons = append(change.Daemons, o.Object)
 	}
-	r := &reduced{problem: p, empty: model.Compile(change).At(p.Snapshot.Now)}
+	r := &reduced{problem: p, empty: model.Compile(change).At(p.Snapshot.Now), below: map[float64]*model.Snapshot{}}
 	for _, n := range cluster.Nodes() {
 		free := n.Free()
 		if n.Object == nil || n.Deleting || n.Object.Spec.Unschedulable || cluster.Closed(n) || free[corev1.ResourcePods] <= 0 {
@@ -140,17 +142,35 @@ func undominated(types []*model.InstanceType, pool *model.Pool, open *commitment
 	return kept
 }
 
-// plan plans the candidate's pods in the reduced cluster without the candidate.
+// plan plans the candidate's pods in the reduced cluster without the candidate. See cheaperThan for the types that may be
+// launched.
 func (r *reduced) plan(c *problem.Candidate) *model.Plan {
 	change := model.Delta{Nodes: r.destinations(c)}
 	for _, p := range c.Pods {
 		change.Pods = append(change.Pods, p.Unbound().Object)
 	}
 	options := r.problem.Options.Pack
-	options.Fast = true                                 // plans in the whole cluster are improved
-	options.DefaultSpread = nil                         // the reduced cluster has no pods to count
-	plan, _ := pack.Try(r.empty.Apply(change), options) // a panic recurs in the whole cluster and is reported there
+	options.Fast = true                                                // plans in the whole cluster are improved
+	options.DefaultSpread = nil                                        // the reduced cluster has no pods to count
+	plan, _ := pack.Try(r.cheaperThan(c.Price).Apply(change), options) // a panic recurs in the whole cluster and is reported there
 	return plan
+}
+
+// cheaperThan returns the reduced cluster without nodes, and with only the types that cost less than price or that a
+// commitment still covers.
+func (r *reduced) cheaperThan(price float64) *model.Snapshot {
+	if s, ok := r.below[price]; ok {
+		return s
+	}
+	types := map[string][]*model.InstanceType{}
+	for _, pool := range r.empty.Pools() {
+		types[pool.Name] = slices.DeleteFunc(slices.Clone(r.empty.Types(pool.Name)), func(t *model.InstanceType) bool {
+			o, ok := t.Cheapest(pool.Requirements)
+			return !ok || o.Price >= price && !t.CoveredNext(r.empty.Coverage())
+		})
+	}
+	r.below[price] = r.empty.Apply(model.Delta{Types: types})
+	return r.below[price]
 }
 
 // A podKind is the pods of one node with equal requests and tolerations.
