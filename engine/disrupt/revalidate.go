@@ -28,48 +28,77 @@ func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[str
 	var empty, moving []*model.Node
 	for _, n := range marked {
 		reason := status.Reason(n)
-		eventual := reason == apiv1.DisruptionReasonDrifted && n.Claim.Spec.TerminationGracePeriod != nil
-		v := model.Verdict{}
-		if !status.Forced(reason) && !eventual {
-			v = status.Unprotected(n, s.Now)
-		}
+		v := revalidateNode(s, n, reason)
+		pods := n.Reschedulable()
 		pool, exists := s.Pool(n.Pool)
-		if v.OK() && exists && consolidates(reason) && n.Claim.Annotations[apiv1.ReplacedByAnnotationKey] == "" && !status.Consolidatable(s, n) {
-			v = model.Verdict{Rule: model.RuleRecent}
-			if after := pool.Object.Spec.Disruption.ConsolidateAfter.Duration; after != nil {
-				v.By = int64(*after)
-			}
-		}
-		verdicts[n.Name] = v
 		switch {
 		case !v.OK() || status.TerminatesFirst(n):
+		case reason == apiv1.DisruptionReasonEmpty && len(pods) > 0:
+			v = model.Verdict{Rule: model.RuleInUse, Subject: "pod " + pods[0].Key}
 		case reason == apiv1.DisruptionReasonEmpty:
 			empty = append(empty, n)
 		case !status.Forced(reason) && exists && !pool.Static():
 			moving = append(moving, n)
 		}
+		verdicts[n.Name] = v
 	}
 	revalidateEmpty(s, empty, o, verdicts)
 	revalidateMoving(s, moving, o, verdicts)
 	return verdicts
 }
 
-// consolidates reports whether the reason is one of consolidation.
-func consolidates(reason apiv1.DisruptionReason) bool {
-	return reason == apiv1.DisruptionReasonEmpty || reason == apiv1.DisruptionReasonUnderutilized
+// revalidateNode returns a refusal if the node or its pods have an active do-not-disrupt, or if it is consolidated without
+// replacements and is not consolidatable.
+func revalidateNode(s *model.Snapshot, n *model.Node, reason apiv1.DisruptionReason) (v model.Verdict) {
+	eventual := reason == apiv1.DisruptionReasonDrifted && n.Claim.Spec.TerminationGracePeriod != nil
+	if !status.Forced(reason) && !eventual {
+		v = status.Unprotected(n, s.Now)
+	}
+	pool, exists := s.Pool(n.Pool)
+	consolidated := reason == apiv1.DisruptionReasonEmpty || reason == apiv1.DisruptionReasonUnderutilized
+	if v.OK() && exists && consolidated && len(status.ReplacedBy(n.Claim)) == 0 && !status.Consolidatable(s, n) {
+		v = model.Verdict{Rule: model.RuleRecent}
+		if after := pool.Object.Spec.Disruption.ConsolidateAfter.Duration; after != nil {
+			v.By = int64(*after)
+		}
+	}
+	return v
 }
 
-// revalidateEmpty refuses nodes that are no longer empty, or to which pods are assigned.
+// revalidateEmpty refuses the nodes to which a pending or displaced pod is assigned. The pod must fit there without the
+// disruption taint, or once the terminating pods of the node are gone.
 func revalidateEmpty(s *model.Snapshot, nodes []*model.Node, o pack.Options, verdicts map[string]model.Verdict) {
-	incoming := incomingTo(s, nodes, o)
+	if len(nodes) == 0 {
+		return
+	}
+	incoming := status.Freeing(s)
+	if len(incoming) > 0 {
+		plan, _ := pack.Try(s.Apply(withoutMarks(nodes)), o)
+		for _, pl := range plan.Placements {
+			incoming[pl.Node.Name] = incoming[pl.Node.Name] || slices.ContainsFunc(pl.Pods, func(p *model.Pod) bool {
+				n, ok := status.AssignedTo(s, p)
+				return ok && n.Name == pl.Node.Name
+			})
+		}
+	}
 	for _, n := range nodes {
-		switch pods := n.Reschedulable(); {
-		case len(pods) > 0:
-			verdicts[n.Name] = model.Verdict{Rule: model.RuleInUse, Subject: "pod " + pods[0].Key}
-		case incoming[n.Name]:
+		if incoming[n.Name] {
 			verdicts[n.Name] = model.Verdict{Rule: model.RuleNominated}
 		}
 	}
+}
+
+// withoutMarks returns the change that removes the disruption taint from the nodes.
+func withoutMarks(nodes []*model.Node) model.Delta {
+	var change model.Delta
+	for _, n := range nodes {
+		o := *n.Object
+		o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool {
+			return t.Key == apiv1.DisruptedTaintKey
+		})
+		change.Nodes = append(change.Nodes, &o)
+	}
+	return change
 }
 
 // revalidateMoving refuses nodes with pods that now need a further launch or fit nowhere.
@@ -97,48 +126,4 @@ func revalidateMoving(s *model.Snapshot, nodes []*model.Node, o pack.Options, ve
 	for _, r := range plan.Refusals {
 		refuse(r.Pods, r.Brief())
 	}
-}
-
-// incomingTo returns the names of the nodes to which a pending or displaced pod is assigned (Snapshot.PromiseOf). The pod must
-// fit there without the disruption taint, or once the terminating pods of the node are gone. Placeholder pods of capacity
-// buffers do not count.
-func incomingTo(s *model.Snapshot, nodes []*model.Node, o pack.Options) map[string]bool {
-	marked := map[string]*model.Node{}
-	for _, n := range nodes {
-		marked[n.Name] = n
-	}
-	assigned, incoming := map[*model.Pod]string{}, map[string]bool{}
-	for _, p := range append(s.Pending(), s.Displaced()...) {
-		n, ok := s.NodeByName(s.PromiseOf(p))
-		if !ok || marked[n.Name] == nil || p.Virtual() {
-			continue
-		}
-		assigned[p] = n.Name
-		incoming[n.Name] = incoming[n.Name] || status.FreesRoom(n, p)
-	}
-	if len(assigned) == 0 {
-		return incoming
-	}
-	plan, _ := pack.Try(s.Apply(withoutMarks(nodes)), o)
-	for _, pl := range plan.Placements {
-		for _, p := range pl.Pods {
-			if assigned[p] == pl.Node.Name {
-				incoming[pl.Node.Name] = true
-			}
-		}
-	}
-	return incoming
-}
-
-// withoutMarks returns the change that removes the disruption taint from the nodes.
-func withoutMarks(nodes []*model.Node) model.Delta {
-	var change model.Delta
-	for _, n := range nodes {
-		o := *n.Object
-		o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool {
-			return t.Key == apiv1.DisruptedTaintKey
-		})
-		change.Nodes = append(change.Nodes, &o)
-	}
-	return change
 }

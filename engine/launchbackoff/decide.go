@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -51,8 +50,8 @@ type Decision struct {
 // Decide returns which pods must not get the new nodes that the plan has for them. The plan is made as if no pod had to
 // wait.
 func Decide(st State, s *model.Snapshot, plan *model.Plan) Decision {
-	d := Decision{Wait: map[string]model.Verdict{}, State: st}
-	expected := sync.OnceValue(func() map[string]bool { return expectedNodes(plan) }) // few pods have a history
+	d := Decision{Wait: map[string]model.Verdict{}, State: State{histories: maps.Clone(st.histories), orphaned: st.orphaned}}
+	expected := expectedNodes(plan)
 	for i := range plan.Nodes {
 		for _, p := range plan.Nodes[i].Pods {
 			h, ok := d.State.histories[p.UID]
@@ -62,7 +61,7 @@ func Decide(st State, s *model.Snapshot, plan *model.Plan) Decision {
 			if why, fix, unused := h.outcome(s, expected); unused {
 				claim := h.claim
 				h = h.afterUnused(why, fix, s.Now)
-				d.record(p, h)
+				d.State.histories[p.UID] = h
 				d.Findings = append(d.Findings, Finding{
 					Pod: p, Claim: claim, Pool: h.pool.Name, Why: why, Fix: fix, Times: h.unused, Until: h.waitUntil,
 				})
@@ -73,14 +72,6 @@ func Decide(st State, s *model.Snapshot, plan *model.Plan) Decision {
 		}
 	}
 	return d
-}
-
-// record sets the history of the pod in d.State. Before the first change it copies the map.
-func (d *Decision) record(p *model.Pod, h history) {
-	if len(d.Findings) == 0 {
-		d.State.histories = maps.Clone(d.State.histories)
-	}
-	d.State.histories[p.UID] = h
 }
 
 // afterUnused returns h after its last launch was found unused.
@@ -102,9 +93,9 @@ func expectedNodes(plan *model.Plan) map[string]bool {
 	return names
 }
 
-// outcome reports whether the last launch for a pending pod was unused, and why. expected returns the nodes that other
+// outcome reports whether the last launch for a pending pod was unused, and why. expected are the nodes that other
 // pods will use.
-func (h history) outcome(s *model.Snapshot, expected func() map[string]bool) (why, fix string, unused bool) {
+func (h history) outcome(s *model.Snapshot, expected map[string]bool) (why, fix string, unused bool) {
 	n, ok := s.NodeByName(h.claim)
 	switch {
 	case h.claim == "":
@@ -117,7 +108,7 @@ func (h history) outcome(s *model.Snapshot, expected func() map[string]bool) (wh
 	case h.emptied:
 		return "the node was deleted as empty before the pod was bound",
 			"raise spec.disruption.consolidateAfter of NodePool " + h.pool.Name, true
-	case !ok || !n.Registered || n.Deleting || n.Disrupted() || len(n.Reschedulable()) > 0 || expected()[n.Name]:
+	case !ok || !n.Registered || n.Deleting || n.Disrupted() || len(n.Reschedulable()) > 0 || expected[n.Name]:
 		return "", "", false // the outcome is not known yet, other pods use the node now or soon, or it was removed for another reason
 	}
 	return "the pod does not fit on the node",

@@ -40,25 +40,14 @@ func Observe(st State, s *model.Snapshot) State {
 		}
 		next.histories[uid] = h
 	}
-	next.orphaned = withOrphans(next.orphaned, orphaned)
-	inherit(&next, s)
-	return next
-}
-
-// withOrphans adds the histories of deleted pods that have a controller to kept, and returns kept. The slices in kept
-// are shared and not changed.
-func withOrphans(kept map[types.UID][]history, gone []history) map[types.UID][]history {
-	slices.SortFunc(gone, func(a, b history) int { return strings.Compare(a.key, b.key) })
-	byOwner := map[types.UID][]history{}
-	for _, h := range gone {
+	slices.SortFunc(orphaned, func(a, b history) int { return strings.Compare(a.key, b.key) })
+	for _, h := range orphaned {
 		if owner := ownerOf(h.pod); owner != "" {
-			byOwner[owner] = append(byOwner[owner], h)
+			next.orphaned[owner] = append(next.orphaned[owner], h)
 		}
 	}
-	for owner, all := range byOwner {
-		kept[owner] = slices.Concat(kept[owner], all)
-	}
-	return kept
+	inherit(&next, s)
+	return next
 }
 
 // withNode returns h with the facts about the claim's node that Decide needs. They are stored, because the node may be
@@ -103,7 +92,7 @@ func expire(orphaned map[types.UID][]history, now time.Time) map[types.UID][]his
 			all = all[1:]
 		}
 		if len(all) > 0 {
-			kept[owner] = all
+			kept[owner] = slices.Clip(all) // so that an append does not change the slice of the former State
 		}
 	}
 	return kept

@@ -26,11 +26,7 @@ func WaitAfter(unused int) time.Duration {
 	if unused <= 0 {
 		return 0
 	}
-	wait := FirstWait
-	for ; unused > 1 && wait < LongestWait; unused-- {
-		wait *= 2
-	}
-	return min(wait, LongestWait)
+	return min(FirstWait<<min(unused-1, 10), LongestWait)
 }
 
 // A State is the histories of launches for pods. It is immutable; the zero State is empty.

@@ -70,26 +70,19 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 			Allowed: map[apiv1.DisruptionReason]int{}, Names: map[apiv1.DisruptionReason]string{}, Hints: map[apiv1.DisruptionReason]string{},
 		}
 	}
-	pools := map[string]string{} // pools of the nodes that count, by claim name
 	for _, n := range s.Nodes() {
 		a := b.pools[n.Pool]
 		if a == nil || !b.counts(n) {
 			continue
 		}
-		a.Nodes++
+		if !b.double(s, n) {
+			a.Nodes++
+		}
 		switch {
 		case disrupting(n):
 			a.Disrupting++
 		case !ready(n) && !b.simulated:
 			a.NotReady++
-		}
-		if n.Claim != nil {
-			pools[n.Claim.Name] = n.Pool
-		}
-	}
-	for _, n := range s.Nodes() {
-		if a := b.pools[n.Pool]; a != nil && b.counts(n) && double(n, pools) {
-			a.Nodes--
 		}
 	}
 	for _, p := range s.Pools() {
@@ -107,10 +100,10 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 
 // double reports whether n replaces a node of its own pool that still counts. Percentages of budgets then count the two as
 // one node. Otherwise each initialized replacement would increase the number of nodes that may be disrupted.
-func double(n *model.Node, pools map[string]string) bool {
+func (b *NodePools) double(s *model.Snapshot, n *model.Node) bool {
 	return slices.ContainsFunc(status.Replaces(n), func(claim string) bool {
-		pool, counts := pools[claim]
-		return counts && pool == n.Pool
+		replaced, ok := s.NodeByName(claim)
+		return ok && replaced.Pool == n.Pool && b.counts(replaced)
 	})
 }
 

@@ -86,20 +86,18 @@ func PDBsOf(s *model.Snapshot) *PDBs {
 }
 
 // allowedBySpec returns how many of n healthy pods may be evicted by the spec. Percentages round up, as in Kubernetes.
+// The default is minAvailable: 1.
 func allowedBySpec(o *policyv1.PodDisruptionBudget, n int) int {
-	if o.Spec.MaxUnavailable != nil {
-		v, err := intstr.GetScaledValueFromIntOrPercent(o.Spec.MaxUnavailable, n, true)
-		if err != nil {
-			return 0
-		}
-		return min(v, n)
+	bound := o.Spec.MaxUnavailable
+	if bound == nil {
+		bound = o.Spec.MinAvailable
 	}
-	if o.Spec.MinAvailable == nil {
-		return max(0, n-1) // the default is minAvailable: 1
-	}
-	v, err := intstr.GetScaledValueFromIntOrPercent(o.Spec.MinAvailable, n, true)
-	if err != nil {
+	v, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(bound, intstr.FromInt32(1)), n, true)
+	switch {
+	case err != nil:
 		return 0
+	case o.Spec.MaxUnavailable != nil:
+		return min(v, n)
 	}
 	return max(0, n-v)
 }
@@ -180,7 +178,8 @@ func (b *PDBs) Allow(taken Taken, nodes ...[]Eviction) model.Verdict {
 			before := b.list[e.pdb].inProgress + taken[e.pdb] + sum[e.pdb]
 			sum[e.pdb] += e.pods
 			if allowed := b.list[e.pdb].allowed; allowed == 0 || before > 0 && before+e.pods > allowed {
-				return b.exhausted(e)
+				return model.Verdict{Rule: model.RulePDB, Subject: fmt.Sprintf(
+					"PodDisruptionBudget %s allows no further disruption (pod %s)", b.list[e.pdb].name, e.first)}
 			}
 		}
 	}
@@ -200,11 +199,6 @@ func (b *PDBs) AllowAtOnce(taken Taken, evictions []Eviction) model.Verdict {
 		}
 	}
 	return model.Verdict{}
-}
-
-func (b *PDBs) exhausted(e Eviction) model.Verdict {
-	return model.Verdict{Rule: model.RulePDB, Subject: fmt.Sprintf(
-		"PodDisruptionBudget %s allows no further disruption (pod %s)", b.list[e.pdb].name, e.first)}
 }
 
 func podReady(p *corev1.Pod) bool {

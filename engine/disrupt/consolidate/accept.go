@@ -10,10 +10,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// accept adds a command for a proposal that pays. The parameter in is the view in which the proposal was planned. accept
+// accept adds a command for a proposal that pays. It
 // returns a refusal if removing empty nodes saves as much, if a NodePool with policy Balanced rejects the proposal, or if
 // budgets do not allow it.
-func (s *search) accept(in view, p problem.Proposal) model.Verdict {
+func (s *search) accept(p problem.Proposal) model.Verdict {
 	if v := s.emptyInstead(p); !v.OK() {
 		return v
 	}
@@ -27,7 +27,7 @@ func (s *search) accept(in view, p problem.Proposal) model.Verdict {
 	v := s.st.Accept(p.Command(apiv1.DisruptionReasonUnderutilized, method), p.Set...)
 	if v.OK() {
 		s.st.Gain += p.Payback.Net()
-		s.last = view{s.st.Advance(in.cluster), s.st.Cluster, in.closed, in.notOffered}
+		s.last = view{}
 	}
 	return v
 }

@@ -3,6 +3,7 @@ package consolidate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -82,21 +83,18 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		}
 		return st, cursor, waits
 	}
-	known := cursor.Known.of(st, candidates)
-	candidates = slices.DeleteFunc(candidates, func(c *problem.Candidate) bool {
-		v, ok := known.verdict(c)
-		st.Block(c, v)
-		return ok
-	})
-	if len(candidates) == 0 {
-		return st, cursor, false
-	}
 	var best *search
-	if known != nil {
-		best = newSearch(st, candidates, firstStrategy(st.Cluster), cursor)
-		best.singles() // the earlier search has evaluated the sets
-	} else {
+	known := cursor.Known.of(st, candidates)
+	if known == nil {
 		best = searched(st, candidates, cursor)
+	} else {
+		candidates = slices.DeleteFunc(candidates, func(c *problem.Candidate) bool {
+			v, ok := known.verdicts[c.Node.Name]
+			st.Block(c, v)
+			return ok
+		})
+		best = newSearch(st, candidates, plain, cursor)
+		best.singles() // the earlier search has evaluated the sets
 	}
 	next = best.cursor
 	next.Verdicts = nil
@@ -122,7 +120,11 @@ func searched(st *problem.State, candidates []*problem.Candidate, cursor Cursor)
 	if best.underfilled {
 		others = append(others, extending)
 	}
-	if !way.joint && len(candidates) > few && removedBy(best)*manyRemoved >= len(candidates) {
+	removed := 0
+	for i := range best.st.Commands[len(st.Commands):] {
+		removed += len(best.st.Commands[len(st.Commands)+i].Nodes)
+	}
+	if !way.joint && len(candidates) > few && removed*manyRemoved >= len(candidates) {
 		others = append(others, wide)
 	}
 	for _, way := range others {
@@ -160,10 +162,7 @@ func mayConsolidate(st *problem.State, c *problem.Candidate) model.Verdict {
 	case !c.Priced:
 		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseUnpriced, Subject: offeringOf(c)}
 	}
-	if v := p.PodsMayGo(c, false); !v.OK() {
-		return v
-	}
-	return st.Incoming(c)
+	return cmp.Or(p.PodsMayGo(c, false), st.Incoming(c))
 }
 
 // offeringOf names the offering of the node, for users.
@@ -173,4 +172,59 @@ func offeringOf(c *problem.Candidate) string {
 	}
 	return fmt.Sprintf("%s (%s, %s)", c.Type(), cmp.Or(c.CapacityType(), "unknown capacity type"),
 		cmp.Or(c.Node.Labels[corev1.LabelTopologyZone], "unknown zone"))
+}
+
+// repeatAfter is how long the verdicts of a search count in a cluster that does not change, not even in a price. What a search finds
+// then depends on the time only by how long nodes have until they expire, and by undoWindow.
+const repeatAfter = 15 * time.Minute
+
+// Verdicts are the verdicts of searches that found nothing to do. They count only while the cluster does not change. They are
+// immutable. Nil is empty.
+type Verdicts struct {
+	began    time.Time
+	verdicts map[string]model.Verdict // by node name
+	// budgets is the number of nodes that each NodePool of the candidates allowed to disrupt, and most is Options.MaxNodes.
+	budgets map[string]int
+	most    int
+}
+
+// of returns the verdicts for a search in st, or nil if they no longer count.
+func (vs *Verdicts) of(st *problem.State, candidates []*problem.Candidate) *Verdicts {
+	p := st.Problem
+	if vs == nil || p.Snapshot.Now.Sub(vs.began) >= repeatAfter || vs.most != p.Options.MaxNodes {
+		return nil
+	}
+	for pool, n := range budgetsOf(st, candidates) {
+		if known, ok := vs.budgets[pool]; ok && known != n {
+			return nil
+		}
+	}
+	return vs
+}
+
+// with returns the verdicts with further verdicts, by node name, for candidates of st.
+func (vs *Verdicts) with(st *problem.State, candidates []*problem.Candidate, verdicts map[string]model.Verdict) *Verdicts {
+	now := st.Problem.Snapshot.Now
+	next := &Verdicts{began: now, most: st.Problem.Options.MaxNodes, verdicts: verdicts, budgets: budgetsOf(st, candidates)}
+	if vs != nil {
+		next.began = vs.began
+		next.verdicts, next.budgets = maps.Clone(vs.verdicts), maps.Clone(vs.budgets)
+		maps.Copy(next.verdicts, verdicts)
+		maps.Copy(next.budgets, budgetsOf(st, candidates))
+	}
+	return next
+}
+
+// budgetsOf returns how many nodes each NodePool of the candidates still allows to consolidate.
+func budgetsOf(st *problem.State, candidates []*problem.Candidate) map[string]int {
+	left := map[string]int{}
+	for _, c := range candidates {
+		if _, ok := left[c.Node.Pool]; ok {
+			continue
+		}
+		if a := st.Budgets.Of(c.Node.Pool); a != nil {
+			left[c.Node.Pool] = a.Left(apiv1.DisruptionReasonUnderutilized)
+		}
+	}
+	return left
 }

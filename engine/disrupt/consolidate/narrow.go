@@ -26,7 +26,7 @@ const (
 
 // price sets the saving and the payback of a proposal. It first narrows the options of the replacements, so that all
 // replacements together cost less than the set whichever offerings are launched. The verdict is a refusal if a
-// replacement has no option left, if they need more reserved instances than are left, or if the proposal does not pay.
+// replacement has no option left, or if the proposal does not pay.
 // A proposal that is refused already is returned unchanged.
 func (s *search) price(p problem.Proposal) problem.Proposal {
 	if !p.Verdict.OK() {
@@ -45,10 +45,6 @@ func (s *search) price(p problem.Proposal) problem.Proposal {
 		if p.Verdict = s.narrow(n, p, n.Price()*p.Price/planned); !p.Verdict.OK() {
 			return p
 		}
-	}
-	if overdrawn(p.Plan.Nodes) {
-		p.Verdict = model.Verdict{Rule: model.RuleNoPlace, Subject: "the cheaper plan needs more instances of a capacity reservation than are free"}
-		return p
 	}
 	cost := problem.PriceOf(p.Plan.Nodes)
 	p.Saves = p.Price - cost
@@ -147,6 +143,9 @@ func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64)
 	}
 	if spot || n.Options[0] != first {
 		n.Offering, _ = n.Options[0].Cheapest(n.Requirements)
+		if n.Offering.ReservationID != "" {
+			return noCheaperType(limit) // the plan has not used the reservation, so it may have no instance left
+		}
 	}
 	return model.Verdict{}
 }
@@ -166,18 +165,6 @@ func (s *search) narrowCovered(n *model.PlannedNode, p problem.Proposal) model.V
 		return model.Verdict{Rule: model.RuleMinValues, Key: lacking}
 	}
 	return model.Verdict{}
-}
-
-// overdrawn reports whether the nodes need more instances of a capacity reservation than it has left.
-func overdrawn(nodes []model.PlannedNode) bool {
-	drawn := map[string]int{}
-	for i := range nodes {
-		o := nodes[i].Offering
-		if drawn[o.ReservationID]++; o.ReservationID != "" && drawn[o.ReservationID] > o.ReservationCapacity {
-			return true
-		}
-	}
-	return false
 }
 
 func asSpot(r require.Set) require.Set {
@@ -218,4 +205,20 @@ func replacesEqual(set []*problem.Candidate, t *model.InstanceType, capacityType
 	return slices.ContainsFunc(set, func(c *problem.Candidate) bool {
 		return c.Type() == t.Name && c.CapacityType() == capacityType && (len(set) == 1 || price > c.Price-problem.Epsilon)
 	})
+}
+
+// neededForMinValues returns how many of the options, cheapest first, have as many distinct values as the pool's
+// minValues require. If all options together have too few, it returns their number and the label.
+func neededForMinValues(n *model.PlannedNode) (needed int, lacking string) {
+	for r := range n.Requirements.All() {
+		k := 0
+		for r.MinValues() > 0 && model.Distinct(n.Options[:k], r, n.Requirements) < r.MinValues() {
+			if k == len(n.Options) {
+				return k, r.Key()
+			}
+			k++
+		}
+		needed = max(needed, k)
+	}
+	return needed, ""
 }

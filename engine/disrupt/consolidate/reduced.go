@@ -181,20 +181,14 @@ type podKind struct {
 
 func (k podKind) equal(other podKind) bool {
 	return k.requests == other.requests && slices.EqualFunc(k.tolerations, other.tolerations, func(a, b corev1.Toleration) bool {
-		return a.Key == b.Key && a.Operator == b.Operator && a.Value == b.Value && a.Effect == b.Effect
+		return a.MatchToleration(&b)
 	})
 }
 
-// fits reports whether a pod of the kind fits on the node and tolerates its taints.
-func (k podKind) fits(n *freeNode) bool {
-	_, refused := model.Untolerated(k.tolerations, n.taints)
-	return !refused && k.requests.within(n.free)
-}
-
 // destinations returns nodes that are sufficient for the candidate's pods: if all pods fit on the nodes of the cluster, they
-// also fit on these. If the candidate has n pods, destinations chooses up to n nodes for each kind of pod. These are the
-// first of r.nodes that hold one such pod and are not chosen for another kind. So even if each other pod uses up one node, a node
-// remains for the last pod.
+// also fit on these. If the candidate has n pods, destinations chooses up to n nodes for each kind of pod. These are
+// the first of r.nodes that hold one such pod and are not chosen for another kind. So even if each other pod uses up one node, a
+// node remains for the last pod.
 func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 	var kinds []podKind
 	for _, p := range c.Pods {
@@ -211,7 +205,10 @@ func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 			if left == 0 || k.requests[0] > n.free[0] {
 				break // the nodes after n have no more free cpu than n
 			}
-			if n.name != c.Node.Name && !chosen[n] && k.fits(n) {
+			if n.name == c.Node.Name || chosen[n] || !k.requests.within(n.free) {
+				continue
+			}
+			if _, refused := model.Untolerated(k.tolerations, n.taints); !refused {
 				chosen[n] = true
 				nodes = append(nodes, n.object)
 				left--

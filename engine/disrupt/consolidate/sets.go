@@ -29,7 +29,7 @@ type search struct {
 	movable    map[*problem.Candidate]bool // the set of candidates
 	// underfilled says that some proposal would have left candidates underfilled.
 	underfilled bool
-	last        view // the most recent view
+	last        view // the most recent view of the State's cluster, zero after each command
 	// verdicts are those of the candidates that singles evaluated and kept, by node name.
 	verdicts map[string]model.Verdict
 }
@@ -47,16 +47,6 @@ func newSearch(from *problem.State, candidates []*problem.Candidate, way strateg
 		s.movable[c] = true
 	}
 	return s
-}
-
-// removedBy returns the number of candidates that commands of the search remove.
-func removedBy(s *search) (n int) {
-	for _, c := range s.candidates {
-		if s.st.Taken(c) {
-			n++
-		}
-	}
-	return n
 }
 
 // run removes candidates in sets, then individually.
@@ -85,7 +75,7 @@ func (s *search) jointly(list []*problem.Candidate) {
 	v := s.view(nil)
 	p := better(s.propose(v, set), s.price(s.st.WhatIf(v.cluster, set)))
 	if p.Verdict.OK() {
-		s.accept(v, p) // if it is refused, sets tries parts of the list
+		s.accept(p) // if it is refused, sets tries parts of the list
 	}
 }
 
@@ -150,7 +140,7 @@ func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 		return
 	}
 	v := s.view(closed)
-	if p := s.extend(v, s.propose(v, set)); p.Verdict.OK() && s.accept(v, p).OK() {
+	if p := s.extend(v, s.propose(v, set)); p.Verdict.OK() && s.accept(p).OK() {
 		return
 	}
 	if len(set) > few {
@@ -176,7 +166,7 @@ func (s *search) combinations() {
 				best, found = p, true
 			}
 		}
-		if !found || !s.accept(v, best).OK() {
+		if !found || !s.accept(best).OK() {
 			return
 		}
 	}

@@ -45,10 +45,9 @@ func (s *search) singles() {
 			v = screen.mayPay(c)
 		}
 		if v.OK() {
-			cluster := s.view(nil)
-			p := s.price(s.st.WhatIf(cluster.cluster, []*problem.Candidate{c}))
+			p := s.price(s.st.WhatIf(s.view(nil).cluster, []*problem.Candidate{c}))
 			if v = p.Verdict; v.OK() {
-				v = s.accept(cluster, p)
+				v = s.accept(p)
 			}
 			if v.OK() {
 				screen = nil

@@ -10,8 +10,6 @@ import (
 // A view is the cluster in which proposals are planned: the State's cluster with further nodes closed (Snapshot.Close).
 type view struct {
 	cluster *model.Snapshot
-	// source is the State's cluster from which the view was made.
-	source *model.Snapshot
 	// closed are the candidates that receive no pods, because they are to be removed.
 	closed []*problem.Candidate
 	// notOffered are the names of instance types that must not be launched.
@@ -21,7 +19,7 @@ type view struct {
 // view returns the State's cluster with these nodes closed: the candidates in closed, and nodes that are not initialized or
 // whose consolidateAfter has not passed.
 func (s *search) view(closed []*problem.Candidate) view {
-	if v := s.last; v.source != s.st.Cluster || !slices.Equal(v.closed, closed) {
+	if s.last.cluster == nil || !slices.Equal(s.last.closed, closed) {
 		s.last = s.newView(closed, nil)
 	}
 	return s.last
@@ -42,7 +40,7 @@ func (s *search) newView(closed []*problem.Candidate, notOffered []string) view 
 			return slices.Contains(notOffered, t.Name)
 		})})
 	}
-	return view{cluster, s.st.Cluster, closed, notOffered}
+	return view{cluster, closed, notOffered}
 }
 
 // open returns the view in which the candidates may receive pods again.

@@ -13,11 +13,8 @@ func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
 	now := st.Problem.Snapshot.Now
 	free, most := expiring(st.Problem.Snapshot)
 	for _, c := range due {
-		if !st.Problem.Present(c) {
-			continue
-		}
 		at, ok := status.ReplaceAt(c.Node.Claim)
-		if !ok || now.Before(at) {
+		if !ok || now.Before(at) || !st.Problem.Present(c.Node).OK() {
 			continue
 		}
 		if free <= 0 {

@@ -34,7 +34,7 @@ func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
 		pool := health[f.Node.Pool]
 		v := pool.allow(st.Problem.Snapshot.Now)
 		if v.OK() {
-			v = repairNode(st, f)
+			v = replace(st, f.Candidate, model.Command{Reason: status.ReasonUnhealthy, Method: "repair", Repair: &f.repair})
 		}
 		if !v.OK() {
 			st.BlockFinally(f.Candidate, v)
@@ -100,42 +100,10 @@ func (f *faulty) mayGo(st *problem.State) model.Verdict {
 				Subject: "node is unhealthy, but its drain has no time limit (terminationGracePeriod) and is blocked: " + v.String()}
 		}
 	}
-	if f.Node.Initialized || replacesNow(st, f.Node) {
+	if f.Node.Initialized || status.ReplacesExisting(st.Problem.Snapshot, f.Node) {
 		return st.Incoming(f.Candidate)
 	}
 	return model.Verdict{}
-}
-
-// replacesNow reports whether n was launched to replace a node that still exists.
-func replacesNow(st *problem.State, n *model.Node) bool {
-	return slices.ContainsFunc(status.Replaces(n), func(name string) bool {
-		_, exists := st.Problem.Snapshot.Claims.Get(name)
-		return exists
-	})
-}
-
-// repairNode accepts a command that repairs the node, or returns why that is not possible.
-func repairNode(st *problem.State, f faulty) model.Verdict {
-	if v := st.AllowRepair(f.Candidate); !v.OK() {
-		return v // earlier nodes may have used up the budget
-	}
-	cmd := model.Command{Reason: status.ReasonUnhealthy, Method: "repair", Repair: &f.repair}
-	if f.repair.Reboot {
-		return st.Accept(cmd, f.Candidate)
-	}
-	if f.Pool.Static() {
-		return replaceDueStatic(st, f.Candidate, cmd)
-	}
-	p := st.WhatIf(st.Cluster, []*problem.Candidate{f.Candidate})
-	planned, v := p.Command(cmd.Reason, cmd.Method), unplaced(st, p)
-	planned.Repair = cmd.Repair
-	if !v.OK() {
-		planned, v = terminateFirst(st, f.Candidate, cmd, v)
-	}
-	if !v.OK() {
-		return v
-	}
-	return st.Accept(planned, f.Candidate)
 }
 
 // unplaced returns a refusal if a pod that runs on the node has no other place. Pods that are only planned onto the node

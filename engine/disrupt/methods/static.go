@@ -34,11 +34,9 @@ func Scale(from *problem.State) (st *problem.State, launches []model.PlannedNode
 				surplus = append(surplus, c.Node)
 			}
 		case missing > 0:
-			n, v := fromTemplate(st, pool)
-			for range min(missing, headroom(st, pool), mostLaunches) {
-				if v.OK() {
-					launches = append(launches, n)
-				}
+			if n, v := fromTemplate(st, pool); v.OK() {
+				more := min(missing, headroom(st, pool), mostLaunches)
+				launches = append(launches, slices.Repeat([]model.PlannedNode{n}, more)...)
 			}
 		}
 	}

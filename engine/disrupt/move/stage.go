@@ -102,7 +102,7 @@ func replicaSetOf(p *model.Pod) types.UID {
 func neededNow(s *model.Snapshot) map[string]bool {
 	needed := map[string]bool{}
 	for _, p := range s.Pending() {
-		if n, ok := s.NodeByName(s.PromiseOf(p)); ok && n.Reserved() && !p.Virtual() {
+		if n, ok := status.AssignedTo(s, p); ok && n.Reserved() {
 			needed[n.Name] = true
 		}
 	}
@@ -112,9 +112,6 @@ func neededNow(s *model.Snapshot) map[string]bool {
 // senders reports whether a node with pods for n is marked for disruption or being deleted, and whether one is being
 // deleted.
 func senders(s *model.Snapshot, n *model.Node) (disrupted, deleted bool) {
-	if n.Claim == nil {
-		return false, false
-	}
 	for _, name := range sendersOf(n) {
 		claim, known := s.Claims.Get(name)
 		sender, ok := s.NodeByName(name)
@@ -133,10 +130,7 @@ func sendersOf(n *model.Node) []string { return append(status.Replaces(n), statu
 // turn returns the rank of a reserved node: lower ranks are opened first. Nodes that existed before the command have
 // rank 0.
 func turn(n *model.Node) int {
-	i, err := strconv.Atoi(n.Claim.Annotations[apiv1.MoveStageAnnotationKey])
-	if err != nil {
-		return 0
-	}
+	i, _ := strconv.Atoi(n.Claim.Annotations[apiv1.MoveStageAnnotationKey])
 	return i
 }
 

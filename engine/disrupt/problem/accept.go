@@ -21,22 +21,18 @@ import (
 // allow a voluntary command or a repair, it returns a refusal and changes nothing. A command for expiry and a forced
 // repair are charged to budgets but never refused.
 func (st *State) Accept(cmd model.Command, set ...*Candidate) model.Verdict {
-	v := model.Verdict{}
-	switch {
-	case cmd.Repair != nil:
-		v = st.AllowRepair(set[0])
-	case !status.Forced(cmd.Reason):
-		v = st.Allow(set, cmd.Reason)
+	forced := status.Forced(cmd.Reason)
+	if !forced || cmd.Repair != nil {
+		if v := st.Allow(set, cmd.Reason); !v.OK() {
+			return v
+		}
 	}
-	if !v.OK() {
-		return v
-	}
-	if !status.Forced(cmd.Reason) {
+	if !forced {
 		st.Budgets.Take(poolsOf(set))
 		st.voluntary += len(set)
 	}
 	for _, c := range set {
-		if status.Forced(cmd.Reason) {
+		if forced {
 			st.Budgets.Force(c.Node)
 		}
 		st.evicted = st.Problem.pdbs.Take(st.evicted, c.Evictions)
@@ -45,33 +41,14 @@ func (st *State) Accept(cmd model.Command, set ...*Candidate) model.Verdict {
 	}
 	slices.SortFunc(cmd.Nodes, func(a, b *model.Node) int { return strings.Compare(a.Name, b.Name) })
 	st.expect(cmd.Placements)
-	st.last = effect{cmd.Nodes, cmd.Placements, st.replacementNodes(cmd.Replacements)}
-	st.Cluster = st.Advance(st.Cluster)
-	st.Commands = append(st.Commands, st.Problem.original(cmd))
+	launched := st.replacementNodes(cmd.Replacements)
+	cluster := st.Problem.without(st.Cluster, nodesIn(st.Cluster, set)).Bound(cmd.Placements).Apply(launched).Calm()
+	st.Cluster = cluster.Close(func(n *model.Node) bool {
+		return slices.ContainsFunc(launched.Claims, func(c *apiv1.NodeClaim) bool { return c.Name == n.Name })
+	})
+	cmd.Replacements = st.Problem.withOwnTypes(cmd.Replacements)
+	st.Commands = append(st.Commands, cmd)
 	return model.Verdict{}
-}
-
-// An effect is the change of the cluster by one accepted command.
-type effect struct {
-	removed  []*model.Node
-	placed   []model.Placement
-	launched model.Delta
-}
-
-// Advance applies the effect of the last accepted command to cluster, which must be derived from the State's cluster.
-func (st *State) Advance(cluster *model.Snapshot) *model.Snapshot {
-	var gone []*model.Node
-	for _, n := range st.last.removed {
-		if own, ok := cluster.NodeByName(n.Name); ok {
-			gone = append(gone, own)
-		}
-	}
-	launched := map[string]bool{}
-	for _, c := range st.last.launched.Claims {
-		launched[c.Name] = true
-	}
-	after := st.Problem.without(cluster, gone).Bound(st.last.placed).Apply(st.last.launched).Calm()
-	return after.Close(func(n *model.Node) bool { return launched[n.Name] })
 }
 
 // replacementNodes returns the change that adds the replacements, as NodeClaims that are not launched, with their pods. They must be
@@ -100,42 +77,23 @@ func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta 
 	return change
 }
 
-// original returns the command with the pods, nodes and types of the Snapshot instead of their copies in the what-if.
-func (p *Problem) original(cmd model.Command) model.Command {
-	pods := func(list []*model.Pod) []*model.Pod {
-		out := slices.Clone(list)
-		for i, pod := range out {
-			if o, ok := p.Snapshot.Pods.Get(pod.Key); ok {
-				out[i] = o
-			}
-		}
-		return out
-	}
-	cmd.Placements = slices.Clone(cmd.Placements)
-	for i := range cmd.Placements {
-		pl := &cmd.Placements[i]
-		pl.Pods = pods(pl.Pods)
-		if n, ok := p.Snapshot.NodeByName(pl.Node.Name); ok {
-			pl.Node = n
-		}
-	}
-	cmd.Replacements = slices.Clone(cmd.Replacements)
-	for i := range cmd.Replacements {
-		r := &cmd.Replacements[i]
-		r.Pods = pods(r.Pods)
+// withOwnTypes returns the replacements with the types of the Snapshot instead of the copies in the what-if, of which earlier
+// nodes have used reservations and commitments.
+func (p *Problem) withOwnTypes(replacements []model.PlannedNode) []model.PlannedNode {
+	replacements = slices.Clone(replacements)
+	for i := range replacements {
+		r := &replacements[i]
 		r.Options = slices.Clone(r.Options) // shared with other nodes
 		for k, t := range r.Options {
-			if o := p.types[r.Pool.Name][t.Name]; o != nil {
-				r.Options[k] = o
-			}
+			r.Options[k] = p.types[r.Pool.Name][t.Name]
 		}
 		for _, o := range r.Options[0].Offerings {
 			if o.Compare(r.Offering) == 0 {
-				r.Offering = o // with the reservation capacity before this decision
+				r.Offering = o
 			}
 		}
 	}
-	return cmd
+	return replacements
 }
 
 // SortByPrice sorts types by the price of their cheapest launchable offering that reqs allow, then by name. Types without

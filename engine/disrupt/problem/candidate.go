@@ -3,6 +3,7 @@ package problem
 import (
 	"math"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -32,17 +33,18 @@ type Candidate struct {
 	Evictions   []budget.Eviction
 	Unevictable model.Verdict
 
-	index  int // index in Problem.Candidates
-	tuning tuning
+	index int // index in Problem.Candidates
+	// movePrice and payback are settings of the NodePool for comparing the saving of a move with its cost. See their defaults.
+	movePrice float64
+	payback   time.Duration
 }
 
 // newCandidate returns the candidate of n, without Worth, which the method appraise sets. If n is already being removed, its
 // evictions count as begun.
 func newCandidate(p *Problem, n *model.Node) *Candidate {
-	c := &Candidate{Node: n, Pods: n.Reschedulable()}
-	c.Pool, _ = p.Snapshot.Pool(n.Pool)
-	if c.Pool != nil {
-		c.tuning = tuningOf(c.Pool)
+	c := &Candidate{Node: n, Pods: n.Reschedulable(), movePrice: movePrice, payback: payback}
+	if c.Pool, _ = p.Snapshot.Pool(n.Pool); c.Pool != nil {
+		c.readSettings(c.Pool.Object.Annotations)
 	}
 	if t := p.types[n.Pool][c.Type()]; t != nil {
 		if o := t.OfferingOf(n); o != nil {
@@ -60,6 +62,25 @@ func newCandidate(p *Problem, n *model.Node) *Candidate {
 		p.pdbs.CountBegun(c.Evictions)
 	}
 	return c
+}
+
+// Defaults of settings that annotations of a NodePool override.
+const (
+	// movePrice is the price, in dollars, of moving one ordinary pod.
+	movePrice = 0.001
+	// payback is the longest time over which the saving of a move is compared with its cost.
+	payback = 4 * time.Hour
+)
+
+// readSettings sets movePrice and payback from the annotations of the NodePool. Values that cannot be parsed, negative costs and
+// periods that are not positive are ignored.
+func (c *Candidate) readSettings(annotations map[string]string) {
+	if v, err := strconv.ParseFloat(annotations[apiv1.EvictionCostAnnotationKey], 64); err == nil && v >= 0 {
+		c.movePrice = v
+	}
+	if d, err := time.ParseDuration(annotations[apiv1.PaybackPeriodAnnotationKey]); err == nil && d > 0 {
+		c.payback = d
+	}
 }
 
 // Type returns the name of the node's instance type.
@@ -88,4 +109,45 @@ func EvictionCost(p *model.Pod, ignoreDeletionCost bool) float64 {
 	}
 	cost := 1 + float64(v)/math.Pow(2, 27) + float64(p.Priority())/math.Pow(2, 25)
 	return min(max(cost, -10), 10)
+}
+
+// overlap is the assumed time for which both a node and its replacement are paid for.
+const overlap = 5 * time.Minute
+
+// Epsilon is the difference below which prices (in dollars per hour) and gains (in dollars) count as equal.
+const Epsilon = 1e-9
+
+// A Payback is the gain and the cost of a move, in dollars.
+type Payback struct {
+	// Gain is the saving until the nodes expire, at most within the payback time of their NodePools.
+	Gain float64
+	// Cost is the price of evicting the pods, plus the price of the replacements during overlap.
+	Cost float64
+	// Period is the longest time for which the saving at one of the nodes counts.
+	Period time.Duration
+}
+
+// Net returns the gain less the cost.
+func (p Payback) Net() float64 { return p.Gain - p.Cost }
+
+// PaybackOf returns the payback of removing the set. saves is the saving and replacements the price of the
+// replacements, in dollars per hour. A saving at a node counts until the node expires, at most for its payback time.
+func (p *Problem) PaybackOf(set []*Candidate, saves, replacements float64) Payback {
+	var w Payback
+	hours, total := 0.0, 0.0
+	for _, c := range set {
+		horizon := c.payback
+		if at, ok := model.ExpiresAt(c.Node.Claim); ok {
+			horizon = min(horizon, max(0, at.Sub(p.Snapshot.Now)))
+		}
+		w.Period = max(w.Period, horizon)
+		hours += horizon.Hours() * c.Price
+		total += c.Price
+		w.Cost += c.EvictionCost * c.movePrice
+	}
+	if total > 0 {
+		w.Gain = saves * hours / total
+	}
+	w.Cost += replacements * overlap.Hours()
+	return w
 }

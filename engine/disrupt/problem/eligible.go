@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -15,45 +16,34 @@ import (
 // MayDisrupt returns a refusal if the node must not be disrupted voluntarily. It does not check the pods.
 func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 	n := c.Node
+	if v := p.Present(n); !v.OK() {
+		return v
+	}
 	switch {
-	case n.Deleting || status.Disrupting(n):
-		return model.Verdict{Rule: model.RuleDisrupted}
-	case n.Rebooting():
-		return model.Verdict{Rule: model.RuleDisrupted, Cause: model.CauseRebooting}
-	case !p.Initialized(n):
-		return model.Verdict{Rule: model.RuleNotReady}
 	case c.Pool == nil:
 		return policyVerdict(model.CauseNoNodePool, n.Pool)
 	case p.Options.Paused:
 		return policyVerdict(model.CausePaused, "")
 	case c.Pool.Object.Annotations[apiv1.DisruptionPausedAnnotationKey] == "true":
 		return policyVerdict(model.CausePoolPaused, n.Pool)
-	case p.zoneShifted(n):
-		return zoneShiftedVerdict(n)
 	case n.Object != nil && n.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true":
 		return model.Verdict{Rule: model.RuleAnnotation, Subject: "node " + n.Name}
 	}
-	return p.backoff(n)
+	return p.postponed(n)
 }
 
-// zoneShifted reports whether traffic is shifted away from the zone of the node.
-func (p *Problem) zoneShifted(n *model.Node) bool {
-	return slices.Contains(p.Options.ShiftedZones, n.Labels[corev1.LabelTopologyZone])
-}
-
-func zoneShiftedVerdict(n *model.Node) model.Verdict {
+// postponed returns a refusal if traffic is shifted away from the zone of the node, or if a disruption of it was rolled back
+// recently.
+func (p *Problem) postponed(n *model.Node) model.Verdict {
 	v := policyVerdict(model.CauseZoneShifted, n.Pool)
-	v.Subject = n.Labels[corev1.LabelTopologyZone]
-	return v
-}
-
-// backoff returns a refusal if a disruption of the node was rolled back recently.
-func (p *Problem) backoff(n *model.Node) model.Verdict {
+	if v.Subject = n.Labels[corev1.LabelTopologyZone]; slices.Contains(p.Options.ShiftedZones, v.Subject) {
+		return v
+	}
 	until, ok := p.Options.Backoff[n.Name]
 	if !ok {
 		return model.Verdict{}
 	}
-	v := policyVerdict(model.CauseBackoff, n.Pool)
+	v = policyVerdict(model.CauseBackoff, n.Pool)
 	v.Subject = until.UTC().Format(time.RFC3339)
 	return v
 }
@@ -70,10 +60,8 @@ func (p *Problem) MayRepair(c *Candidate) model.Verdict {
 	case n.Object.Annotations[apiv1.DoNotRepairAnnotationKey] == "true":
 		return model.Verdict{Rule: model.RuleUnhealthy, Cause: model.CauseDoNotRepair,
 			Subject: "node is unhealthy, and has annotation " + apiv1.DoNotRepairAnnotationKey}
-	case p.zoneShifted(n):
-		return zoneShiftedVerdict(n)
 	}
-	return p.backoff(n)
+	return p.postponed(n)
 }
 
 // MayConsolidate returns a refusal if MayDisrupt does, or if the settings of the NodePool do not allow consolidation of
@@ -111,22 +99,22 @@ func (p *Problem) PodsMayGo(c *Candidate, eventual bool) model.Verdict {
 
 // EmptyMayGo returns the reason, other than budgets, why an empty node must stay.
 func (st *State) EmptyMayGo(c *Candidate) model.Verdict {
-	if v := st.Problem.MayConsolidate(c); !v.OK() {
-		return v
-	}
-	if v := st.Problem.PodsMayGo(c, false); !v.OK() {
-		return v
-	}
-	if buffer := st.nodes[c.index].buffer; buffer != "" {
+	v := cmp.Or(st.Problem.MayConsolidate(c), st.Problem.PodsMayGo(c, false))
+	if buffer := st.nodes[c.index].buffer; v.OK() && buffer != "" {
 		return model.Verdict{Rule: model.RuleBuffer, Subject: buffer}
 	}
-	return st.Incoming(c)
+	return cmp.Or(v, st.Incoming(c))
 }
 
 // Allow returns a refusal if the set must not be removed in addition to the accepted commands. It checks Options.MaxNodes,
 // the budgets of the NodePools, and the PodDisruptionBudgets of the pods. If the reason is
-// Drifted, it does not check the PodDisruptionBudgets of the pods on nodes with a termination deadline.
+// Drifted, it does not check the PodDisruptionBudgets of the pods on nodes with a termination deadline. If it is Unhealthy, it
+// checks the budgets of the NodePools alone, and nothing for a node that is not initialized.
 func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Verdict {
+	if reason == apiv1.DisruptionReasonUnhealthy {
+		initialized := slices.DeleteFunc(slices.Clone(set), func(c *Candidate) bool { return !st.Problem.Initialized(c.Node) })
+		return st.Budgets.Allow(poolsOf(initialized), reason)
+	}
 	if most := st.Problem.Options.MaxNodes; most != 0 && st.voluntary+len(set) > most {
 		return policyVerdict(model.CauseRateLimit, "")
 	}
@@ -153,15 +141,6 @@ func (st *State) DrainsAtOnce(c *Candidate) model.Verdict {
 	return st.Problem.pdbs.AllowAtOnce(st.evicted, c.Evictions)
 }
 
-// AllowRepair returns a refusal if the budgets of the NodePool allow no repair in addition to the accepted commands. A
-// node that is not initialized needs no budget.
-func (st *State) AllowRepair(c *Candidate) model.Verdict {
-	if !st.Problem.Initialized(c.Node) {
-		return model.Verdict{}
-	}
-	return st.Budgets.Allow(poolsOf([]*Candidate{c}), apiv1.DisruptionReasonUnhealthy)
-}
-
 // hasDeadline reports whether the node has a termination deadline, after which no pod can delay its removal.
 func hasDeadline(c *Candidate) bool {
 	return c.Node.Claim != nil && c.Node.Claim.Spec.TerminationGracePeriod != nil
@@ -179,9 +158,17 @@ func policyVerdict(cause model.Cause, pool string) model.Verdict {
 	return model.Verdict{Rule: model.RulePolicy, Cause: cause, Key: pool}
 }
 
-// Present reports whether the node is initialized, and neither being deleted, nor marked for disruption, nor being rebooted.
-func (p *Problem) Present(c *Candidate) bool {
-	return !c.Node.Deleting && !status.Disrupting(c.Node) && !c.Node.Rebooting() && p.Initialized(c.Node)
+// Present returns a refusal if the node is being deleted, marked for disruption or being rebooted, or if it is not initialized.
+func (p *Problem) Present(n *model.Node) model.Verdict {
+	switch {
+	case n.Deleting || status.Disrupting(n):
+		return model.Verdict{Rule: model.RuleDisrupted}
+	case n.Rebooting():
+		return model.Verdict{Rule: model.RuleDisrupted, Cause: model.CauseRebooting}
+	case !p.Initialized(n):
+		return model.Verdict{Rule: model.RuleNotReady}
+	}
+	return model.Verdict{}
 }
 
 // Initialized reports whether the node is initialized. With Options.Simulate, each node that has joined counts.

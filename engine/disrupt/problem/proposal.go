@@ -26,51 +26,45 @@ type Proposal struct {
 // The set's nodes count against limits, because they exist until their replacements are initialized. The verdict is a
 // refusal if a pod has no other place.
 func (st *State) WhatIf(cluster *model.Snapshot, set []*Candidate) Proposal {
-	return st.whatIf(cluster, set, st.Problem.without)
-}
-
-// whatIf is WhatIf with the function that removes the nodes from the cluster.
-func (st *State) whatIf(
-	cluster *model.Snapshot, set []*Candidate, without func(*model.Snapshot, []*model.Node) *model.Snapshot,
-) Proposal {
-	st.Stats.WhatIfs++
-	p := Proposal{Set: set}
-	nodes := make([]*model.Node, 0, len(set))
-	p.Price = priceOfSet(cluster, set)
-	for _, c := range set {
-		if n, ok := cluster.NodeByName(c.Node.Name); ok {
-			nodes = append(nodes, n)
-		}
-	}
-	p.Plan = st.Stats.Solve(without(cluster, nodes), st.Problem.Options.Pack)
-	if len(p.Plan.Refusals) > 0 {
-		r := p.Plan.Refusals[0]
-		p.Verdict = model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
-			"pod %s fits on no other node: %s", r.Pods[0].Key, r.Brief())}
-	}
-	return p
+	return st.propose(set, cluster, st.Problem.without(cluster, nodesIn(cluster, set)))
 }
 
 // WhatIfTerminated plans the pods of the candidate after its instance is terminated: its capacity reservation has one
 // more instance left, and the node no longer counts against limits. The verdict is a refusal if a pod still has no
 // place.
 func (st *State) WhatIfTerminated(c *Candidate, reservation string) Proposal {
-	freed := model.Delta{Types: withReservations(st.Cluster, map[string]int{reservation: 1})}
-	gone := func(s *model.Snapshot, nodes []*model.Node) *model.Snapshot { return s.Without(nodes...) }
-	return st.whatIf(st.Cluster.Apply(freed), []*Candidate{c}, gone)
+	set := []*Candidate{c}
+	cluster := st.Cluster.Apply(model.Delta{Types: withReservations(st.Cluster, map[string]int{reservation: 1})})
+	return st.propose(set, cluster, cluster.Without(nodesIn(cluster, set)...))
 }
 
 // maxPanics bounds how many panics Stats keeps.
 const maxPanics = 8
 
-// Solve returns the packer's plan for the pending pods of cluster. If the packer panics, the plan refuses all pods, and
-// s.Panics gets the panic unless it has maxPanics already.
-func (s *Stats) Solve(cluster *model.Snapshot, o pack.Options) *model.Plan {
-	plan, failed := pack.Try(cluster, o)
-	if failed != nil && len(s.Panics) < maxPanics {
-		s.Panics = append(s.Panics, *failed)
+// propose plans the pending pods of the cluster after the set's nodes are removed, which are nodes of the cluster before.
+func (st *State) propose(set []*Candidate, before, after *model.Snapshot) Proposal {
+	st.Stats.WhatIfs++
+	plan, failed := pack.Try(after, st.Problem.Options.Pack)
+	if failed != nil && len(st.Stats.Panics) < maxPanics {
+		st.Stats.Panics = append(st.Stats.Panics, *failed)
 	}
-	return plan
+	p := Proposal{Set: set, Plan: plan, Price: priceOfSet(before, set)}
+	if len(plan.Refusals) > 0 {
+		r := plan.Refusals[0]
+		p.Verdict = model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
+			"pod %s fits on no other node: %s", r.Pods[0].Key, r.Brief())}
+	}
+	return p
+}
+
+// nodesIn returns the nodes of the set as they are in the cluster.
+func nodesIn(cluster *model.Snapshot, set []*Candidate) (nodes []*model.Node) {
+	for _, c := range set {
+		if n, ok := cluster.NodeByName(c.Node.Name); ok {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
 }
 
 // Command returns the proposal as a command.

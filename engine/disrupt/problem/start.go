@@ -1,8 +1,6 @@
 package problem
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -82,25 +80,14 @@ func (st *State) expect(placements []model.Placement) {
 	}
 }
 
-// expectAssigned sets the field incoming of each candidate to which a pod was assigned earlier and which will have room once
-// terminating pods are gone. It also sets the field for each replacement whose replaced claim still exists. It ignores
-// assignments to nodes without room, because they are out of date.
+// expectAssigned sets the field incoming of each candidate with room for a pod that was assigned to it earlier, once
+// terminating pods are gone, and of each replacement whose replaced claim still exists. Other assignments are in Expected or
+// out of date.
 func (st *State) expectAssigned() {
-	s := st.Problem.Snapshot
-	for _, pod := range append(s.Pending(), s.Displaced()...) {
-		n, ok := s.NodeByName(s.PromiseOf(pod))
-		if !ok || pod.Virtual() || !status.FreesRoom(n, pod) {
-			continue
-		}
-		if c := st.Problem.Candidate(n); c != nil {
-			st.nodes[c.index].incoming = true
-		}
-	}
+	freeing := status.Freeing(st.Problem.Snapshot)
 	for _, c := range st.Problem.Candidates {
-		for _, name := range status.Replaces(c.Node) {
-			if _, exists := s.Claims.Get(name); exists {
-				st.nodes[c.index].incoming = true
-			}
+		if freeing[c.Node.Name] || status.ReplacesExisting(st.Problem.Snapshot, c.Node) {
+			st.nodes[c.index].incoming = true
 		}
 	}
 }
@@ -114,47 +101,30 @@ func displaced(s *model.Snapshot) model.Delta {
 	return change
 }
 
-// drained returns the change that adds the removed nodes without pods and with a deletion timestamp, so that they count
-// against limits until they are gone.
-func drained(nodes []*model.Node, now time.Time) model.Delta {
-	var change model.Delta
+// without returns cluster without the nodes. Those of NodePools with limits stay, without pods and with a deletion timestamp, so
+// that they count against the limits until they are gone.
+func (p *Problem) without(cluster *model.Snapshot, nodes []*model.Node) *model.Snapshot {
+	var counted model.Delta
 	for _, n := range nodes {
+		if pool, ok := cluster.Pool(n.Pool); !ok || len(pool.Limits) == 0 {
+			continue
+		}
 		if n.Object != nil {
 			o := *n.Object
-			o.DeletionTimestamp = &metav1.Time{Time: now}
-			change.Nodes = append(change.Nodes, &o)
+			o.DeletionTimestamp = &metav1.Time{Time: p.Snapshot.Now}
+			counted.Nodes = append(counted.Nodes, &o)
 		}
 		if n.Claim != nil {
-			change.Claims = append(change.Claims, status.Deleted(now, n)...)
+			counted.Claims = append(counted.Claims, status.Deleted(p.Snapshot.Now, n)...)
 		}
 	}
-	return change
-}
-
-// without returns cluster without the nodes. Those of NodePools with limits count against the limits until they are gone.
-func (p *Problem) without(cluster *model.Snapshot, nodes []*model.Node) *model.Snapshot {
-	var counted []*model.Node
-	for _, n := range nodes {
-		if pool, ok := cluster.Pool(n.Pool); ok && len(pool.Limits) > 0 {
-			counted = append(counted, n)
-		}
-	}
-	after := cluster.Without(nodes...)
-	if len(counted) == 0 {
-		return after
-	}
-	return after.Apply(drained(counted, p.Snapshot.Now))
+	return cluster.Without(nodes...).Apply(counted)
 }
 
 // replacedSoon reports whether the node will be replaced because it expires or has drifted.
 func (p *Problem) replacedSoon(n *model.Node) bool {
-	if n.Claim == nil {
-		return false
-	}
-	if at, ok := status.ReplaceAt(n.Claim); ok && !p.Snapshot.Now.Before(at) {
-		return true
-	}
-	return condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted)
+	at, expires := status.ReplaceAt(n.Claim)
+	return expires && !p.Snapshot.Now.Before(at) || n.Claim != nil && condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted)
 }
 
 // Types returns the instance types that the NodePool may launch, cheapest first, at most as many as a claim may list.

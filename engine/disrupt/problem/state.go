@@ -34,7 +34,6 @@ type State struct {
 	nodes     []nodeState // by candidate
 	voluntary int         // nodes removed by voluntary commands
 	planned   int         // number of replacements so far, used in their names
-	last      effect      // effect of the last command
 }
 
 // Stats are statistics of how a decision was made.

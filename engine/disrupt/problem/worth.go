@@ -1,10 +1,8 @@
 package problem
 
 import (
-	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -37,8 +35,7 @@ func (p *Problem) appraise() {
 			}
 		}
 	}
-	types, prices := p.machines()
-	p.tariff = tariffOf(demand, types, prices)
+	p.tariff = tariffOf(p.Snapshot, demand)
 	for _, c := range p.Candidates {
 		for _, pod := range c.Pods {
 			c.Worth += p.tariff.worth(pod.Requests)
@@ -55,63 +52,46 @@ func (p *Problem) FullWorth(c *Candidate) float64 {
 	return p.tariff.worth(c.Node.Allocatable.Minus(c.Node.DaemonUsed)) / c.Price
 }
 
-// machines returns the instance types that usable NodePools may launch, cheapest first, and the lowest price of each.
-// Offerings that cost nothing are ignored.
-func (p *Problem) machines() (types []*model.InstanceType, prices map[*model.InstanceType]float64) {
-	prices = map[*model.InstanceType]float64{}
-	for _, pool := range p.Snapshot.Pools() {
-		if !pool.Usable().OK() {
-			continue
-		}
-		for t, o := range model.Launchable(p.Snapshot.Types(pool.Name), pool.Requirements) {
-			if o.Price <= 0 {
-				continue
-			}
-			old, seen := prices[t]
-			if !seen {
-				types = append(types, t)
-			}
-			if !seen || o.Price < old {
-				prices[t] = o.Price
-			}
-		}
-	}
-	slices.SortFunc(types, func(a, b *model.InstanceType) int {
-		return cmp.Or(cmp.Compare(prices[a], prices[b]), strings.Compare(a.Name, b.Name))
-	})
-	return types, prices
-}
-
 // tariffOf solves the dual linear program
 //
 //	maximise    sum over r of demand[r]*y[r]
 //	subject to  sum over r of allocatable[r]*y[r] <= price   for every type,   y >= 0
 //
-// Amounts are scaled by the total demand, for numerical accuracy. A resource without demand, or that no type has,
-// has no price.
-func tariffOf(demand model.Resources, types []*model.InstanceType, price map[*model.InstanceType]float64) tariff {
-	var names []corev1.ResourceName
-	for _, name := range demand.Names() {
-		if demand[name] > 0 && slices.ContainsFunc(types, func(t *model.InstanceType) bool { return t.Allocatable[name] > 0 }) {
-			names = append(names, name)
+// The types are those that usable NodePools may launch, each with the price of its cheapest offering there. Types that cost
+// nothing are ignored. Amounts are scaled by the total demand, for numerical accuracy. A resource without demand, or that no
+// type has, has no price.
+func tariffOf(s *model.Snapshot, demand model.Resources) tariff {
+	var types []*model.InstanceType
+	var prices []float64
+	for _, pool := range s.Pools() {
+		if !pool.Usable().OK() {
+			continue
+		}
+		for t, o := range model.Launchable(s.Types(pool.Name), pool.Requirements) {
+			if o.Price > 0 {
+				types, prices = append(types, t), append(prices, o.Price)
+			}
 		}
 	}
+	names := slices.DeleteFunc(demand.Names(), func(name corev1.ResourceName) bool {
+		return demand[name] <= 0 || !slices.ContainsFunc(types, func(t *model.InstanceType) bool { return t.Allocatable[name] > 0 })
+	})
 	program := lp.NewProgram(slices.Repeat([]float64{1}, len(names)))
-	for _, t := range types {
+	for i, t := range types {
 		row := make([]float64, len(names))
 		for j, name := range names {
 			row[j] = float64(max(t.Allocatable[name], 0)) / float64(demand[name])
 		}
-		program.AddRow(row, price[t])
+		program.AddRow(row, prices[i])
 	}
 	program.Solve()
-	prices := make([]float64, len(names))
-	program.Solution(prices)
-	t := tariff{}
+	solution := make([]float64, len(names))
+	program.Solution(solution)
+	y := tariff{}
 	for j, name := range names {
-		if prices[j] > 0 {
-			t[name] = prices[j] / float64(demand[name])
+		if solution[j] > 0 {
+			y[name] = solution[j] / float64(demand[name])
 		}
 	}
-	return t
+	return y
 }

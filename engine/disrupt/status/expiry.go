@@ -30,3 +30,8 @@ func ReplaceAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
 	jitter := time.Duration(share * float64(min(life/10, maxJitter)))
 	return expiry.Add(-min(life/4, maxLead) - jitter), true
 }
+
+// MostExpiring returns the limit on expiry for a cluster with a number of nodes: a fifth of them, but at least 10. At most
+// this many nodes may be replaced at the same time because of expiry, and at most this many claims may be deleted for that
+// reason within ten minutes. So a wrong clock or setting does not remove all nodes at once.
+func MostExpiring(all int) int { return max(10, all/5) }

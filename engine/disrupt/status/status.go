@@ -5,10 +5,12 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -28,10 +30,7 @@ func Forced(reason apiv1.DisruptionReason) bool {
 // Disrupting reports whether the node is marked for disruption, by the taint or by the condition of its claim. A node
 // that is rebooted has the condition as well, but it stays.
 func Disrupting(n *model.Node) bool {
-	if n.Disrupted() {
-		return true
-	}
-	return n.Claim != nil && !n.Rebooting() && condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason)
+	return n.Disrupted() || n.Claim != nil && !n.Rebooting() && condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason)
 }
 
 // Reason returns the reason for which the node was marked, empty if it is not known.
@@ -69,6 +68,14 @@ func RepairBound(c *apiv1.NodeClaim) (bound time.Duration, ok bool) {
 
 // Replaces returns the names of the claims that n was launched to replace.
 func Replaces(n *model.Node) []string { return listed(n.Claim, apiv1.ReplacesAnnotationKey) }
+
+// ReplacesExisting reports whether n was launched to replace a node whose claim still exists.
+func ReplacesExisting(s *model.Snapshot, n *model.Node) bool {
+	return slices.ContainsFunc(Replaces(n), func(name string) bool {
+		_, exists := s.Claims.Get(name)
+		return exists
+	})
+}
 
 // ReplacedBy returns the names of the claims that must be initialized before c is deleted.
 func ReplacedBy(c *apiv1.NodeClaim) []string { return listed(c, apiv1.ReplacedByAnnotationKey) }
@@ -110,6 +117,30 @@ func MarkedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 		}
 	}
 	return Deleted(s.Now, marked...)
+}
+
+// Consolidatable reports whether the NodePool's consolidateAfter has passed since the last pod event of the node. The claim's condition
+// says so, but it is older than the snapshot. So it does not count while the pods of the snapshot show an event that the claim does
+// not have yet, and consolidateAfter has not passed since that event.
+func Consolidatable(s *model.Snapshot, n *model.Node) bool {
+	if n.Claim == nil || !condition.IsTrue(n.Claim, apiv1.ConditionTypeConsolidatable) {
+		return false
+	}
+	pool, ok := s.Pool(n.Pool)
+	if !ok || pool.Object.Spec.Disruption.ConsolidateAfter.Duration == nil {
+		return true
+	}
+	after := *pool.Object.Spec.Disruption.ConsolidateAfter.Duration
+	if after == 0 {
+		return true
+	}
+	var pods []*corev1.Pod
+	for _, p := range s.BoundTo(n) {
+		pods = append(pods, p.Object)
+	}
+	last := lifecycle.LastPodEvent(pods, s.Now)
+	known := !last.Truncate(time.Second).After(n.Claim.Status.LastPodEventTime.Time) // the API stores whole seconds
+	return known || !s.Now.Before(last.Add(after))
 }
 
 // ProtectedPod returns a pod of the node that has an active do-not-disrupt annotation and is not terminating, nil if there is
@@ -163,20 +194,30 @@ func Surplus(s *model.Snapshot, n *model.Node) bool {
 	return stays
 }
 
-// FreesRoom reports whether n has terminating pods, and p fits on n once they are gone. An example is a pod that
-// preempts others.
-func FreesRoom(n *model.Node, p *model.Pod) bool {
-	free, frees := n.Free(), false
-	for _, other := range n.Pods {
-		if other.Terminating() {
-			free, frees = free.Plus(other.Requests), true
-		}
-	}
-	_, _, short := p.Requests.Short(free)
-	return frees && !short
+// AssignedTo returns the node to which a pod is assigned (Snapshot.PromiseOf). ok is false if there is none, or if p is a
+// placeholder pod of a capacity buffer.
+func AssignedTo(s *model.Snapshot, p *model.Pod) (n *model.Node, ok bool) {
+	n, ok = s.NodeByName(s.PromiseOf(p))
+	return n, ok && !p.Virtual()
 }
 
-// MostExpiring returns the limit on expiry for a cluster with a number of nodes: a fifth of them, but at least 10. At most
-// this many nodes may be replaced at the same time because of expiry, and at most this many claims may be deleted for that
-// reason within ten minutes. So a wrong clock or setting does not remove all nodes at once.
-func MostExpiring(all int) int { return max(10, all/5) }
+// Freeing has an entry, by name, for each node to which a pending or displaced pod is assigned. It is true if such a pod fits
+// there once the terminating pods of the node are gone. An example is a pod that preempts others.
+func Freeing(s *model.Snapshot) map[string]bool {
+	freeing := map[string]bool{}
+	for _, p := range append(s.Pending(), s.Displaced()...) {
+		n, ok := AssignedTo(s, p)
+		if !ok {
+			continue
+		}
+		free, frees := n.Free(), false
+		for _, other := range n.Pods {
+			if other.Terminating() {
+				free, frees = free.Plus(other.Requests), true
+			}
+		}
+		_, _, short := p.Requests.Short(free)
+		freeing[n.Name] = freeing[n.Name] || frees && !short
+	}
+	return freeing
+}

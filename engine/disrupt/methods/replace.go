@@ -9,6 +9,33 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
+// replace accepts a command that replaces a drifted or unhealthy node, or reboots it, or returns why that is not possible. cmd
+// has its reason and method, and the repair of an unhealthy node.
+func replace(st *problem.State, c *problem.Candidate, cmd model.Command) model.Verdict {
+	set := []*problem.Candidate{c}
+	if v := st.Allow(set, cmd.Reason); !v.OK() {
+		return v // earlier nodes may have used up the budget
+	}
+	switch {
+	case cmd.Reboots():
+		return st.Accept(cmd, c)
+	case c.Pool.Static():
+		return replaceDueStatic(st, c, cmd)
+	}
+	p := st.WhatIf(st.Cluster, set)
+	planned, v := p.Command(cmd.Reason, cmd.Method), p.Verdict
+	if planned.Repair = cmd.Repair; cmd.Repair != nil {
+		v = unplaced(st, p)
+	}
+	if !v.OK() {
+		planned, v = terminateFirst(st, c, cmd, v)
+	}
+	if !v.OK() {
+		return v
+	}
+	return st.Accept(planned, c)
+}
+
 // mayTerminateFirst reports whether the options allow nodes that are disrupted for the reason to be terminated before
 // they are replaced.
 func mayTerminateFirst(st *problem.State, reason apiv1.DisruptionReason) bool {
@@ -23,7 +50,7 @@ func terminateFirst(
 	st *problem.State, c *problem.Candidate, cmd model.Command, blocked model.Verdict,
 ) (model.Command, model.Verdict) {
 	id := st.Problem.ReservationOf(c)
-	if !mayTerminateFirst(st, cmd.Reason) || id == "" || !st.ReservationFull(id) {
+	if !mayTerminateFirst(st, cmd.Reason) || id == "" || !st.ReservationFull(c.Pool, id) {
 		return cmd, blocked
 	}
 	p := st.WhatIfTerminated(c, id)

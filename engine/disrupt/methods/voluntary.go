@@ -13,6 +13,33 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
+// Empty removes empty nodes: no pod of them needs another place. It begins with the most expensive.
+func Empty(from *problem.State, due []*problem.Candidate) *problem.State {
+	st := from.Clone()
+	var found []*problem.Candidate
+	for _, c := range due {
+		if len(c.Pods) > 0 {
+			continue
+		}
+		if v := st.EmptyMayGo(c); !v.OK() {
+			st.Block(c, v)
+			continue
+		}
+		found = append(found, c)
+	}
+	slices.SortFunc(found, func(a, b *problem.Candidate) int {
+		return cmp.Or(cmp.Compare(b.Price, a.Price), strings.Compare(a.Node.Name, b.Node.Name))
+	})
+	st.Stats.Eligible[apiv1.DisruptionReasonEmpty] += len(found)
+	for _, c := range found {
+		cmd := model.Command{Reason: apiv1.DisruptionReasonEmpty, Method: "empty", Saves: c.Price}
+		if v := st.Accept(cmd, c); !v.OK() {
+			st.Block(c, v)
+		}
+	}
+	return st
+}
+
 // Drift replaces drifted nodes: first those without pods, then in the order in which they drifted. Replacements may
 // cost more, and consolidateAfter need not have passed.
 func Drift(from *problem.State, due []*problem.Candidate) *problem.State {
@@ -37,31 +64,11 @@ func Drift(from *problem.State, due []*problem.Candidate) *problem.State {
 	})
 	st.Stats.Eligible[apiv1.DisruptionReasonDrifted] += len(found)
 	for _, c := range found {
-		if v := replaceDrifted(st, c); !v.OK() {
+		if v := replace(st, c, model.Command{Reason: apiv1.DisruptionReasonDrifted, Method: "drift"}); !v.OK() {
 			st.BlockFinally(c, v)
 		}
 	}
 	return st
-}
-
-// replaceDrifted accepts a command that replaces the node, or returns why that is not possible.
-func replaceDrifted(st *problem.State, c *problem.Candidate) model.Verdict {
-	set := []*problem.Candidate{c}
-	if v := st.Allow(set, apiv1.DisruptionReasonDrifted); !v.OK() {
-		return v // earlier nodes may have used up the budget
-	}
-	if c.Pool.Static() {
-		return replaceDueStatic(st, c, model.Command{Reason: apiv1.DisruptionReasonDrifted})
-	}
-	p := st.WhatIf(st.Cluster, set)
-	cmd, v := p.Command(apiv1.DisruptionReasonDrifted, "drift"), p.Verdict
-	if !v.OK() {
-		cmd, v = terminateFirst(st, c, model.Command{Reason: cmd.Reason, Method: cmd.Method}, v)
-	}
-	if !v.OK() {
-		return v
-	}
-	return st.Accept(cmd, c)
 }
 
 func driftedAt(c *problem.Candidate) (at metav1.Time) {
