@@ -102,52 +102,43 @@ func (c *checker) add(v Violation) {
 // readPods reads the demands of the pods that the plan places, and the rules of these pods, of bound pods and of DaemonSet
 // pods. It adds all label keys that they use to the index. That must precede the first label set.
 func (c *checker) readPods(defaults func(*model.Pod) []corev1.TopologySpreadConstraint) {
-	read := func(pods []*model.Pod) {
-		for _, p := range pods {
-			if defaults != nil && len(p.Object.Spec.TopologySpreadConstraints) == 0 {
-				c.rules.SetDefaults(p.Object, defaults(p))
-			}
-			c.rules.Add(p.Object)
-		}
-		c.demandsOf(pods)
-	}
 	for _, pl := range c.plan.Placements {
-		read(pl.Pods)
+		c.readPlanned(pl.Pods, defaults)
 	}
 	for i := range c.plan.Nodes {
-		read(c.plan.Nodes[i].Pods)
+		c.readPlanned(c.plan.Nodes[i].Pods, defaults)
 	}
 	for name, pods := range c.snapshot.EachBound() {
-		running := make([]*corev1.Pod, 0, len(pods))
 		for _, p := range pods {
-			if !ended(p.Object) {
-				running = append(running, p.Object)
-				c.rules.Add(p.Object)
+			if ended(p.Object) {
+				continue
+			}
+			c.bound[name] = append(c.bound[name], p.Object)
+			if c.demands[p.Object] == nil {
+				c.rules.AddPresent(p.Object)
 			}
 		}
-		c.bound[name] = running
 	}
 	for _, d := range c.catalog.daemons {
-		c.rules.Add(d.set.Pod)
+		c.rules.AddPresent(d.pod)
 	}
 	for _, key := range c.rules.TopologyKeys() {
 		c.catalog.index.AddKey(key)
 	}
 }
 
-// demandsOf returns the demands of pods that the plan places.
-func (c *checker) demandsOf(pods []*model.Pod) []*demand {
-	out := make([]*demand, len(pods))
-	for i, p := range pods {
-		d, ok := c.demands[p.Object]
-		if !ok {
-			d = demandOf(p.Object, c.catalog.index)
-			d.volumes = c.volumes.attachmentsOf(p.Object)
-			c.demands[p.Object] = d
+// readPlanned reads the demands and rules of pods that the plan places.
+func (c *checker) readPlanned(pods []*model.Pod, defaults func(*model.Pod) []corev1.TopologySpreadConstraint) {
+	for _, p := range pods {
+		spread := p.Object.Spec.TopologySpreadConstraints
+		if len(spread) == 0 && defaults != nil {
+			spread = defaults(p)
 		}
-		out[i] = d
+		d := demandOf(p.Object, c.catalog.index)
+		d.volumes = c.volumes.attachmentsOf(p.Object)
+		c.demands[p.Object] = d
+		c.rules.AddPlanned(p.Object, d.selector, spread)
 	}
-	return out
 }
 
 // nameOf returns the name of the i-th planned node in violations.

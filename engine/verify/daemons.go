@@ -15,11 +15,13 @@ import (
 // A daemon is a DaemonSet with the demand of its pod on a node that does not run it yet.
 type daemon struct {
 	*demand
-	set *podtopology.DaemonSet
+	pod *corev1.Pod // not bound
+	// uncertain is true if a host port or a volume may keep the pod from a node that the DaemonSet selects.
+	uncertain bool
 }
 
 // readDaemonSets returns, in key order, the DaemonSets that are not being deleted and whose pod fits on some empty
-// node. A DaemonSet is Uncertain if its pod has a volume claim, or a host port in common with another DaemonSet.
+// node. A DaemonSet is uncertain if its pod has a volume claim, or a host port in common with another DaemonSet.
 func readDaemonSets(s *model.Snapshot, v *volumes) []*daemon {
 	var out []*daemon
 	for _, d := range s.Daemons() {
@@ -27,18 +29,17 @@ func readDaemonSets(s *model.Snapshot, v *volumes) []*daemon {
 			continue
 		}
 		pod := podOfDaemonSet(d.Object)
-		one := &daemon{demand: demandOf(pod, v.index)}
+		one := &daemon{demand: demandOf(pod, v.index), pod: pod, uncertain: hasVolumeClaims(pod)}
 		if !fitsAlone(s, one.requests) {
 			continue
 		}
 		one.volumes = slices.DeleteFunc(v.attachmentsOf(d.Pod.Object), func(a *attachment) bool { return a.problem != "" })
-		one.set = &podtopology.DaemonSet{Pod: pod, Selector: one.selector, Uncertain: hasVolumeClaims(pod)}
 		out = append(out, one)
 	}
 	for _, a := range out {
 		for _, b := range out {
 			if _, conflict := a.clash(b.demand); conflict && a != b {
-				a.set.Uncertain = true
+				a.uncertain = true
 			}
 		}
 	}
@@ -112,11 +113,11 @@ func podOfDaemonSet(set *appsv1.DaemonSet) *corev1.Pod {
 
 // runsAmong reports whether one of the pods belongs to the DaemonSet.
 func (d *daemon) runsAmong(pods []*corev1.Pod) bool {
-	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return ownedBy(p, d.set.Pod.Namespace, d.set.Pod.Name) })
+	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return ownedBy(p, d.pod.Namespace, d.pod.Name) })
 }
 
-// daemonsOn returns the DaemonSet pods that the node may get by its labels and taints. A pod is Certain if the selector
-// of its DaemonSet matches all label sets that the node may have.
+// daemonsOn returns the DaemonSet pods that the node may get by its labels and taints. A pod is certain if its DaemonSet is,
+// and if the selector matches all label sets that the node may have.
 func (c *catalog) daemonsOn(n *podtopology.Node) []podtopology.Daemon {
 	var out []podtopology.Daemon
 	for _, d := range c.daemons {
@@ -129,12 +130,8 @@ func (c *catalog) daemonsOn(n *podtopology.Node) []podtopology.Daemon {
 				matches++
 			}
 		}
-		switch {
-		case matches == 0:
-		case matches < len(n.Labels):
-			out = append(out, podtopology.Daemon{Set: d.set, Presence: podtopology.Possible})
-		default:
-			out = append(out, podtopology.Daemon{Set: d.set, Presence: podtopology.Certain})
+		if matches > 0 {
+			out = append(out, podtopology.Daemon{Pod: d.pod, Selector: d.selector, Certain: !d.uncertain && matches == len(n.Labels)})
 		}
 	}
 	return out

@@ -103,9 +103,11 @@ func (r nodeRule) broken(labels map[string]string) Violation {
 // port of another pod of the node, and that their volumes have no problem.
 func (c *checker) loadOf(node string, pods []*model.Pod, others []*demand) *load {
 	l := &load{
-		pods:     c.demandsOf(pods),
 		requests: amounts{},
 		ports:    &demand{},
+	}
+	for _, p := range pods {
+		l.pods = append(l.pods, c.demands[p.Object])
 	}
 	for _, o := range others {
 		l.ports.ports = append(l.ports.ports, o.ports...)

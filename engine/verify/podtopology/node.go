@@ -21,48 +21,23 @@ type Node struct {
 	// kube-scheduler. They do not meet the affinity of planned pods, and the node adds no domain to spread constraints.
 	Deleting bool
 	// Planned are the pods that the plan places on the node.
-	Planned []Pod
+	Planned []*corev1.Pod
 	// Daemons are DaemonSet pods that the node may run in the future.
 	Daemons []Daemon
 
-	// newCluster sets the fields below at the beginning of each check. They are not valid after it.
-	index   int // index in the list of nodes
-	groups  []*group
+	// newReplay sets the field below at the beginning of each check.
 	domains map[string][]string // by topology key
 }
 
-// A Pod is a pod that the plan places.
-type Pod struct {
-	Object   *corev1.Pod
-	Selector *nodematch.Selector
-}
-
-// Presence is how certain it is that a node will run a pod of a DaemonSet.
-type Presence uint8
-
-const (
-	// Possible means that the node may run the pod or not.
-	Possible Presence = iota
-	// Certain means that the node runs the pod before any planned pod arrives.
-	Certain
-)
-
 // A Daemon is a DaemonSet's pod on a node that does not run it yet.
 type Daemon struct {
-	Set *DaemonSet
-	// Presence is Certain if labels, taints and resources of the node admit the pod. For a DaemonSet that is not
-	// certain (see certainDaemonSets), Certain is treated as Possible.
-	Presence Presence
-}
-
-// A DaemonSet represents its pods on nodes that do not run them yet.
-type DaemonSet struct {
-	// Pod is a pod of the DaemonSet that is not bound.
+	// Pod is a pod of the DaemonSet that is not bound. It is the same on all nodes.
 	Pod      *corev1.Pod
 	Selector *nodematch.Selector
-	// Uncertain is true if a host port or volume may exclude a pod of the DaemonSet from a node that the DaemonSet
-	// selects. Check also treats a DaemonSet as uncertain if constraints about other pods may exclude it.
-	Uncertain bool
+	// Certain is true if labels, taints, resources, ports and volumes admit the pod to the node. The pod is there before any
+	// planned pod arrives, unless rules about other pods may exclude it (see mayExclude). If it is false, the node may run
+	// the pod or not.
+	Certain bool
 }
 
 // domain returns the sorted values that the topology key may have on the node, none if the node lacks the label.
@@ -70,7 +45,7 @@ type DaemonSet struct {
 func (n *Node) domain(key string) []string {
 	known, ok := n.domains[key]
 	if !ok {
-		known = n.domainAmong(key, func(*nodematch.LabelSet) bool { return true })
+		known = n.domainWith(nil, key)
 		n.domains[key] = known
 	}
 	return known
@@ -78,16 +53,9 @@ func (n *Node) domain(key string) []string {
 
 // domainWith returns the values that the key may have on the node if a pod with the selector runs there.
 func (n *Node) domainWith(selector *nodematch.Selector, key string) []string {
-	if len(n.Labels) == 1 || len(n.domain(key)) < 2 {
-		return n.domain(key)
-	}
-	return n.domainAmong(key, func(l *nodematch.LabelSet) bool { return l.MatchedBy(selector) })
-}
-
-func (n *Node) domainAmong(key string, include func(*nodematch.LabelSet) bool) []string {
 	values := make(map[string]bool)
 	for _, l := range n.Labels {
-		if v, ok := l.Labels()[key]; ok && include(l) {
+		if v, ok := l.Labels()[key]; ok && l.MatchedBy(selector) {
 			values[v] = true
 		}
 	}
