@@ -46,31 +46,27 @@ func (c *checker) placements() {
 // onNode checks pods for a node with an instance, whose size and labels are known. The parameter there has the pods that
 // already run on it.
 func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) {
-	used := amounts{}
-	var others []*demand
+	labels, taints := nodematch.Of(c.catalog.nodeOf(n)), taintsOf(n)
+	others, expected := c.catalog.expect(labels, taints, there)
+	present := &demand{requests: expected}
+	for _, d := range others {
+		present.volumes = append(present.volumes, d.volumes...)
+	}
 	for _, p := range there {
 		d := demandOfBound(p)
-		used.add(d.requests)
 		others = append(others, d)
+		present.requests.add(d.requests)
+		present.volumes = append(present.volumes, c.volumes.attachmentsOf(p)...)
 	}
-	seen, taints := nodematch.Of(c.catalog.nodeOf(n)), taintsOf(n)
-	missing, expected := c.catalog.expect(seen, taints, there)
-	used.add(expected)
-	others = append(others, missing...)
-
-	l := c.loadOf(n.Name, pods, others)
-	if detail, short := l.shortage(used, allocatableOf(n)); short {
-		c.add(Violation{Rule: RuleResources, Node: n.Name, Detail: detail})
+	o := &option{
+		instanceType: c.catalog.typesOf(poolOf(n))[n.Labels[corev1.LabelInstanceTypeStable]],
+		allocatable:  allocatableOf(n),
+		attachLimits: c.volumes.attachLimitsOf(n),
+		labels:       []*nodematch.LabelSet{labels},
+		present:      []*demand{present},
 	}
-	c.tolerated(n.Name, l, taints)
-	for _, r := range l.rules {
-		if !seen.MatchedBy(r.selector) {
-			v := r.broken(seen.Labels())
-			v.Node = n.Name
-			c.add(v)
-		}
-	}
-	c.attachToExisting(n, l, there, missing)
+	list := &optionList{options: []*option{o}, labels: o.labels, free: amounts{}}
+	c.suits(n.Name, list, taints, c.loadOf(n.Name, pods, others))
 }
 
 // expect returns the demands of the DaemonSet pods that a node should run but does not run yet, and the resources to
@@ -104,19 +100,11 @@ func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there [
 // onClaim checks pods for a claim that is not launched. They must fit on each type that may be launched for it.
 func (c *checker) onClaim(n *model.Node, pods []*model.Pod) {
 	t := c.catalog.templateOfClaim(n.Claim)
-	l := c.loadOf(n.Name, pods, nil)
-	c.tolerated(n.Name, l, t.taints)
-	list := &optionList{types: c.catalog.claimTypes(n)}
-	if len(list.types) == 0 {
+	list := c.catalog.newList(t, c.catalog.claimTypes(n))
+	if len(list.options) == 0 {
 		c.add(Violation{Rule: RuleType, Node: n.Name, Detail: "no known type meets its requirements"})
 	}
-	for _, it := range list.types {
-		o := c.catalog.optionOf(t, it)
-		list.options = append(list.options, o)
-		c.fits(n.Name, it, o, l)
-	}
-	c.labelsMatch(n.Name, t, list, l)
-	c.attachToNew(n.Name, list, l)
+	c.suits(n.Name, list, t.taints, c.loadOf(n.Name, pods, nil))
 }
 
 // ended reports whether the pod has completed and uses no resources.

@@ -1,6 +1,9 @@
 package verify
 
 import (
+	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -15,10 +18,10 @@ type catalog struct {
 	index    *nodematch.Index
 	daemons  []*daemon
 
-	templates  map[string]*template                           // by pool and requirements
-	typeLabels map[string]map[*model.InstanceType]*typeLabels // by label keys
-	types      map[string]map[string]*model.InstanceType      // by pool and name
-	sums       map[string]*demand                             // summed demands of DaemonSets, by their keys
+	templates  map[string]*template // by pool and requirements
+	typeLabels map[*model.InstanceType]*typeLabels
+	types      map[string]map[string]*model.InstanceType // by pool and name
+	sums       map[string]*demand                        // summed demands of DaemonSets, by their keys
 	lists      map[optionListKey]*optionList
 }
 
@@ -26,7 +29,7 @@ func newCatalog(s *model.Snapshot, index *nodematch.Index) *catalog {
 	return &catalog{
 		snapshot: s, index: index,
 		templates:  make(map[string]*template),
-		typeLabels: make(map[string]map[*model.InstanceType]*typeLabels),
+		typeLabels: make(map[*model.InstanceType]*typeLabels),
 		types:      make(map[string]map[string]*model.InstanceType),
 		sums:       make(map[string]*demand),
 		lists:      make(map[optionListKey]*optionList),
@@ -49,27 +52,31 @@ func (c *catalog) typesOf(pool string) map[string]*model.InstanceType {
 // claimTypes returns the types that may be launched for a claim without an instance.
 func (c *catalog) claimTypes(n *model.Node) []*model.InstanceType {
 	t := c.templateOfClaim(n.Claim)
-	var types []*model.InstanceType
-	for _, it := range c.snapshot.Types(poolOf(n)) {
-		if len(c.optionOf(t, it).broken) == 0 {
-			types = append(types, it)
-		}
-	}
-	return types
+	return slices.DeleteFunc(slices.Clone(c.snapshot.Types(poolOf(n))), func(it *model.InstanceType) bool {
+		return len(c.optionOf(t, it).broken) > 0
+	})
 }
 
-// An option is an instance type for a node of a template.
+// An option is what a node may become: an instance type for a node of a template, or an existing node as it is.
 type option struct {
+	// instanceType is nil for an existing node of which it is not known. name is empty for every existing node.
+	instanceType *model.InstanceType
+	name         string
+	allocatable  model.Resources
+	attachLimits map[string]int // those that an existing node reports, by CSI driver
 	// broken are the violations of the instance type for this template.
 	broken []Violation
 	// offerings are the offerings that may be launched, in the type's order. positions are their indexes in the type.
 	offerings []model.Offering
 	positions []int
+	// cheapest is the lowest price of the offerings, unreserved that of the offerings that are not from reservations. They are
+	// infinity if there is none.
+	cheapest, unreserved float64
 	// labels are all label sets that the node may have.
 	labels []*nodematch.LabelSet
-	// daemons are sums of the demands of DaemonSets: one for each different set of DaemonSets that run on a node with
-	// one of the label sets.
-	daemons []*demand
+	// present are sums of the demands of pods that are on the node before any planned pod: one for each different set of
+	// DaemonSets that run on a node with one of the label sets. An existing node has one sum, without ports.
+	present []*demand
 }
 
 // optionOf returns the option of instance type it for the template.
@@ -77,37 +84,65 @@ func (c *catalog) optionOf(t *template, it *model.InstanceType) *option {
 	if o, ok := t.options[it]; ok {
 		return o
 	}
-	o := &option{}
+	o := &option{
+		instanceType: it, name: it.Name, allocatable: it.Allocatable, cheapest: math.Inf(1), unreserved: math.Inf(1),
+	}
 	t.options[it] = o
-	f := t.labelsOfType(it)
-	byType := t.outcomesByType(f)
+	f := c.labelsOfType(it)
+	byType := make([]outcome, len(t.labels))
+	for at := range t.labels {
+		l := &t.labels[at]
+		byType[at] = t.outcomeOf(l, f.byType[l.key], false)
+	}
+	values := make([][]nodematch.Value, len(t.labels))
 	for i, offering := range it.Offerings {
 		if !offering.Available && !t.launching { // full reservations are reported by the rule RuleReservation
 			continue
 		}
-		values, broken := t.outcomes(f, byType, i)
-		if broken != nil {
+		launchable, broken := t.valuesOf(f, byType, i, values)
+		switch {
+		case broken != nil:
 			broken.Type = it.Name
 			o.broken = append(o.broken, *broken)
-			continue
+		case launchable:
+			o.offerings, o.positions = append(o.offerings, offering), append(o.positions, i)
+			o.cheapest = min(o.cheapest, offering.Price)
+			if offering.ReservationID == "" {
+				o.unreserved = min(o.unreserved, offering.Price)
+			}
+			c.addLabelSets(o, t.keys, values)
 		}
-		if values == nil {
-			continue
-		}
-		o.offerings = append(o.offerings, offering)
-		o.positions = append(o.positions, i)
-		c.addLabelSets(o, t.keys, values)
 	}
 	if len(o.offerings) == 0 && len(o.broken) == 0 {
 		o.broken = append(o.broken, Violation{Rule: RuleOffering, Type: it.Name,
 			Detail: "has no available offering within the node's requirements"})
 	}
 	for _, l := range o.labels {
-		if d := c.daemonsAt(l, t); !slices.Contains(o.daemons, d) {
-			o.daemons = append(o.daemons, d)
+		if d := c.daemonsAt(l, t); !slices.Contains(o.present, d) {
+			o.present = append(o.present, d)
 		}
 	}
 	return o
+}
+
+// valuesOf sets values to the possible values of each label if the i-th offering of a type is launched. byType are the outcomes
+// of labels that the offering does not set. launchable is false if the claim's requirements exclude the offering, or if a
+// label causes a violation, which is then returned.
+func (t *template) valuesOf(f *typeLabels, byType []outcome, i int, values [][]nodematch.Value) (launchable bool, broken *Violation) {
+	for at := range t.labels {
+		l, o := &t.labels[at], byType[at]
+		if set := f.byOffering[l.key]; set != nil && set[i] != nil {
+			o = t.outcomeOf(l, set[i], true)
+		}
+		if broken == nil {
+			broken = o.broken
+		}
+		if o.values == nil && o.broken == nil {
+			return false, nil
+		}
+		values[at] = o.values
+	}
+	return broken == nil, broken
 }
 
 // addLabelSets adds label sets that together contain each value of each relevant key, not all combinations. One set has
@@ -135,20 +170,9 @@ func (c *catalog) addLabelSets(o *option, keys []string, values [][]nodematch.Va
 	}
 }
 
-// labelSets returns all label sets of nodes of the template with one of the types.
-func (c *catalog) labelSets(t *template, types []*model.InstanceType) []*nodematch.LabelSet {
-	return c.index.Union(func(yield func([]*nodematch.LabelSet) bool) {
-		for _, it := range types {
-			if !yield(c.optionOf(t, it).labels) {
-				return
-			}
-		}
-	})
-}
-
 // daemonsAt returns the summed demand of the DaemonSets that run on a node with these labels.
 func (c *catalog) daemonsAt(l *nodematch.LabelSet, t *template) *demand {
-	sum := &demand{key: "daemons", requests: amounts{}}
+	sum := &demand{requests: amounts{}}
 	var names strings.Builder
 	for _, d := range c.daemons {
 		if _, kept := d.untolerated(t.taints); kept || !l.MatchedBy(d.selector) {
@@ -164,4 +188,104 @@ func (c *catalog) daemonsAt(l *nodematch.LabelSet, t *template) *demand {
 	}
 	c.sums[names.String()] = sum
 	return sum
+}
+
+// An optionList has the options of a node. Planned nodes with the same template and list of types share it. Checks that do not
+// depend on pods are made once for the list.
+type optionList struct {
+	options []*option
+	// labels are all label sets of the options, without duplicates.
+	labels []*nodematch.LabelSet
+	// problems are the violations of the list for any node: each type must belong to the pool, be listed once, and
+	// break no rule.
+	problems []Violation
+	// free caches, by resource, the lowest amount that present pods leave on any of the options.
+	free amounts
+	// sorted is true if the options are sorted by price, with or without the prices of reservations.
+	sorted bool
+	// hostPorts is true if a pod that may be present on one of the options uses a host port.
+	hostPorts bool
+}
+
+// An optionListKey identifies a template and a list of types, by the address and length of the list.
+type optionListKey struct {
+	template *template
+	first    **model.InstanceType
+	n        int
+}
+
+// listOf returns the option list of n, a node of the template.
+func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
+	if len(n.Options) == 0 {
+		return &optionList{problems: []Violation{{Rule: RuleType, Detail: "has no instance type to launch"}}, free: amounts{}}
+	}
+	key := optionListKey{t, &n.Options[0], len(n.Options)}
+	if l, ok := c.lists[key]; ok {
+		return l
+	}
+	l := c.newList(t, n.Options)
+	c.lists[key] = l
+	problem := func(it, detail string) {
+		l.problems = append(l.problems, Violation{Rule: RuleType, Type: it, Detail: detail})
+	}
+	if len(n.Options) > maxOptions {
+		problem("", fmt.Sprintf("has %d options, more than the %d that a claim may name", len(n.Options), maxOptions))
+	}
+	types := c.typesOf(n.Pool.Name)
+	seen := make(map[*model.InstanceType]bool, len(n.Options))
+	for i, it := range n.Options {
+		switch {
+		case types[it.Name] != it:
+			problem(it.Name, "is not a type of the pool")
+		case seen[it]:
+			problem(it.Name, "is listed twice")
+		}
+		seen[it] = true
+		l.problems = append(l.problems, l.options[i].broken...)
+	}
+	l.sorted = slices.IsSortedFunc(l.options, func(a, b *option) int { return cmp.Compare(a.cheapest, b.cheapest) }) ||
+		slices.IsSortedFunc(l.options, func(a, b *option) int { return cmp.Compare(a.unreserved, b.unreserved) })
+	return l
+}
+
+// newList returns the options of the types, without checking them.
+func (c *catalog) newList(t *template, types []*model.InstanceType) *optionList {
+	l := &optionList{free: amounts{}}
+	known := make(map[*nodematch.LabelSet]bool)
+	for _, it := range types {
+		o := c.optionOf(t, it)
+		l.options = append(l.options, o)
+		l.hostPorts = l.hostPorts || slices.ContainsFunc(o.present, func(d *demand) bool { return len(d.ports) > 0 })
+		for _, set := range o.labels {
+			if !known[set] {
+				l.labels = append(l.labels, set)
+			}
+			known[set] = true
+		}
+	}
+	return l
+}
+
+// holds reports whether each option has room for the load, whichever pods are present. If the load and some present pod have
+// host ports, it returns false without comparing them.
+func (l *optionList) holds(load *load) bool {
+	if l.hostPorts && len(load.ports.ports) > 0 {
+		return false
+	}
+	for name, want := range load.requests {
+		least, ok := l.free[name]
+		if !ok {
+			least = math.MaxInt64
+			for _, o := range l.options {
+				for _, d := range o.present {
+					least = min(least, o.allocatable[name]-d.requests[name])
+				}
+			}
+			l.free[name] = least
+		}
+		if want > 0 && want > least || want >= ceiling {
+			return false
+		}
+	}
+	return true
 }

@@ -21,26 +21,19 @@ func (c *checker) planned(i int) {
 		return
 	}
 	t := c.catalog.templateOf(n)
-	load := c.loadOf(name, n.Pods, nil)
-	for _, r := range load.names {
-		if n.Requests[r] < load.requests[r] {
+	l := c.loadOf(name, n.Pods, nil)
+	for _, r := range l.requests.names() {
+		if n.Requests[r] < l.requests[r] {
 			c.add(Violation{Rule: RuleResources, Node: name, Detail: fmt.Sprintf(
-				"requests %d of %s, but its pods request %d", n.Requests[r], r, load.requests[r])})
+				"requests %d of %s, but its pods request %d", n.Requests[r], r, l.requests[r])})
 		}
 	}
-	c.tolerated(name, load, t.taints)
 	list := c.catalog.listOf(t, n)
 	for _, v := range list.problems {
 		v.Node = name
 		c.add(v)
 	}
-	if !list.holds(load) {
-		for i, it := range n.Options {
-			c.fits(name, it, list.options[i], load)
-		}
-	}
-	c.labelsMatch(name, t, list, load)
-	c.attachToNew(name, list, load)
+	c.suits(name, list, t.taints, l)
 	if len(list.problems) == 0 { // otherwise its problems would make prices and diversity wrong
 		c.chosen(name, n, list)
 		c.diversity(name, n, t)
@@ -77,9 +70,8 @@ func (c *checker) usable(node string, pool *model.Pool) bool {
 type load struct {
 	pods     []*demand
 	requests amounts
-	names    []corev1.ResourceName // resources of the summed requests, in order
-	ports    *demand               // host ports of these pods and of the other pods of the node
-	rules    []nodeRule            // without duplicate selectors
+	ports    *demand    // host ports of these pods and of the other pods of the node
+	rules    []nodeRule // without duplicate selectors
 }
 
 // A nodeRule is the node selector of a pod or of one of its volumes.
@@ -128,7 +120,6 @@ func (c *checker) loadOf(node string, pods []*model.Pod, others []*demand) *load
 			l.addRule(nodeRule{a.selector, d.key, a.claim})
 		}
 	}
-	l.names = l.requests.names()
 	return l
 }
 
@@ -140,36 +131,18 @@ func (l *load) addRule(r nodeRule) {
 	}
 }
 
-// tolerated checks that each pod of the load tolerates the taints of the node.
-func (c *checker) tolerated(node string, l *load, taints []corev1.Taint) {
+// suits checks that the node suits the load, whichever of the options it becomes.
+func (c *checker) suits(node string, list *optionList, taints []corev1.Taint, l *load) {
 	for _, d := range l.pods {
 		if t, kept := d.untolerated(taints); kept {
 			c.add(Violation{Rule: RuleTaints, Node: node, Pod: d.key,
 				Detail: "does not tolerate " + t.ToString()})
 		}
 	}
-}
-
-// fits checks that the load fits on t in addition to the DaemonSets, whichever of them run on the node.
-func (c *checker) fits(node string, t *model.InstanceType, o *option, l *load) {
-	for _, daemons := range o.daemons {
-		if detail, short := l.shortage(daemons.requests, t.Allocatable); short {
-			c.add(Violation{Rule: RuleResources, Node: node, Type: t.Name, Detail: detail})
+	if !list.holds(l) {
+		for _, o := range list.options {
+			c.fits(node, o, l)
 		}
-		if port, both := daemons.clash(l.ports); both {
-			c.add(Violation{Rule: RulePorts, Node: node, Type: t.Name,
-				Detail: fmt.Sprintf("a pod and a DaemonSet have host port %d", port)})
-		}
-	}
-}
-
-// labelsMatch checks that the selectors of the load match every label set that the node may have.
-func (c *checker) labelsMatch(node string, t *template, list *optionList, l *load) {
-	if len(l.rules) == 0 {
-		return
-	}
-	if list.labels == nil {
-		list.labels = c.catalog.labelSets(t, list.types)
 	}
 	for _, r := range l.rules {
 		at := slices.IndexFunc(list.labels, func(s *nodematch.LabelSet) bool { return !s.MatchedBy(r.selector) })
@@ -178,19 +151,30 @@ func (c *checker) labelsMatch(node string, t *template, list *optionList, l *loa
 		}
 		i := slices.IndexFunc(list.options, func(o *option) bool { return slices.Contains(o.labels, list.labels[at]) })
 		v := r.broken(list.labels[at].Labels())
-		v.Node, v.Type = node, list.types[i].Name
+		v.Node, v.Type = node, list.options[i].name
 		c.add(v)
+	}
+	if slices.ContainsFunc(l.pods, func(d *demand) bool { return len(d.volumes) > 0 }) {
+		for _, o := range list.options {
+			c.attach(node, o, l)
+		}
 	}
 }
 
-// shortage returns the first resource of which the pods request more than is free after the amounts in others are used. A
-// request of ceiling is never met, because it stands for any larger amount.
-func (l *load) shortage(others amounts, allocatable model.Resources) (string, bool) {
-	for _, name := range l.names {
-		want, have := l.requests[name], allocatable[name]-others[name]
-		if want > 0 && want > have || want >= ceiling {
-			return fmt.Sprintf("pods request %d of %s, %d is free", want, name, max(have, 0)), true
+// fits checks that the option has the resources and the host ports for the load, whichever pods are present. A request of
+// ceiling is never met, because it stands for any larger amount.
+func (c *checker) fits(node string, o *option, l *load) {
+	for _, present := range o.present {
+		for _, name := range l.requests.names() {
+			want, have := l.requests[name], o.allocatable[name]-present.requests[name]
+			if want > 0 && want > have || want >= ceiling {
+				c.add(Violation{Rule: RuleResources, Node: node, Type: o.name,
+					Detail: fmt.Sprintf("pods request %d of %s, %d is free", want, name, max(have, 0))})
+			}
+		}
+		if port, both := present.clash(l.ports); both {
+			c.add(Violation{Rule: RulePorts, Node: node, Type: o.name,
+				Detail: fmt.Sprintf("a pod and a DaemonSet have host port %d", port)})
 		}
 	}
-	return "", false
 }

@@ -54,7 +54,7 @@ func (c *checker) nodesAfter() []*podtopology.Node {
 		}
 		t := c.catalog.templateOf(n)
 		out := &podtopology.Node{
-			Name: c.nameOf(i), Labels: c.catalog.labelSets(t, n.Options), Taints: t.taints, Planned: objectsOf(n.Pods),
+			Name: c.nameOf(i), Labels: c.catalog.listOf(t, n).labels, Taints: t.taints, Planned: objectsOf(n.Pods),
 		}
 		out.Daemons = c.catalog.daemonsOn(out)
 		nodes = append(nodes, out)
@@ -79,12 +79,12 @@ func (c *checker) describe(n *model.Node, out *podtopology.Node) bool {
 	case launched(n):
 		out.Labels, out.Taints = []*nodematch.LabelSet{nodematch.Of(c.catalog.nodeOf(n))}, taintsOf(n)
 	default:
-		types := c.catalog.claimTypes(n)
-		if len(types) == 0 {
+		t := c.catalog.templateOfClaim(n.Claim)
+		list := c.catalog.newList(t, c.catalog.claimTypes(n))
+		if len(list.options) == 0 {
 			return false
 		}
-		t := c.catalog.templateOfClaim(n.Claim)
-		out.Labels, out.Taints = c.catalog.labelSets(t, types), t.taints
+		out.Labels, out.Taints = list.labels, t.taints
 	}
 	if !out.Deleting {
 		out.Daemons = c.catalog.daemonsOn(out)

@@ -26,7 +26,6 @@ type Index struct {
 	selectors map[string]*Selector
 	relevant  map[string]bool      // label keys that some selector uses
 	sets      map[string]*LabelSet // by the values of the relevant keys
-	unions    int                  // number of calls of Union
 	buffer    []byte               // reused by At
 }
 
@@ -34,7 +33,6 @@ type Index struct {
 type LabelSet struct {
 	node    *corev1.Node
 	matches map[*Selector]bool
-	union   int // number of the last union that includes it
 }
 
 // NewIndex returns an empty index.
@@ -129,21 +127,6 @@ func (x *Index) value(keys []string, values []Value, i int) Value {
 		}
 	}
 	return values[i]
-}
-
-// Union returns the label sets of all lists, in order and without duplicates.
-func (x *Index) Union(lists func(yield func([]*LabelSet) bool)) []*LabelSet {
-	x.unions++
-	var out []*LabelSet
-	for list := range lists {
-		for _, set := range list {
-			if set.union != x.unions {
-				set.union = x.unions
-				out = append(out, set)
-			}
-		}
-	}
-	return out
 }
 
 // Of returns the LabelSet of an existing node.

@@ -16,8 +16,6 @@ type Requirement = apiv1.NodeSelectorRequirementWithMinValues
 type Value struct {
 	Text    string
 	Missing bool
-	// OnClaim is true if the claim sets the label, whichever type is launched.
-	OnClaim bool
 }
 
 // String returns the value for messages.
@@ -27,9 +25,6 @@ func (v Value) String() string {
 	}
 	return strconv.Quote(v.Text)
 }
-
-// Same reports whether v and o are the same label value.
-func (v Value) Same(o Value) bool { return v.Missing == o.Missing && v.Text == o.Text }
 
 // GroupByKey groups requirements by key. Deprecated keys are replaced by stable ones.
 func GroupByKey(spec []Requirement, aliases map[string]string) map[string][]Requirement {
