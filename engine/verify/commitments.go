@@ -60,12 +60,13 @@ func billed(s *model.Snapshot, plan *model.Plan) bool {
 func checkCovered(c *checker, node string, n *model.PlannedNode, list *optionList) {
 	most := n.Offering.UseOf(n.Offering.Commitment)
 	var prices []float64
-	for i, o := range list.options {
+	for _, o := range list.options {
 		least := math.Inf(1)
-		for _, x := range o.offerings {
+		for _, at := range o.launchable {
+			x := o.instanceType.Offerings[at]
 			use := x.UseOf(n.Offering.Commitment)
 			if use <= 0 || use > most {
-				c.add(Violation{Rule: RuleCommitment, Node: node, Type: n.Options[i].Name, Detail: fmt.Sprintf(
+				c.add(Violation{Rule: RuleCommitment, Node: node, Type: o.name, Detail: fmt.Sprintf(
 					"%s %s uses %d units of %s, the plan %d", x.Zone, x.CapacityType, use, n.Offering.Commitment, most)})
 			}
 			least = min(least, coveredPrice(x, n.Offering.Commitment))

@@ -66,9 +66,8 @@ type option struct {
 	attachLimits map[string]int // those that an existing node reports, by CSI driver
 	// broken are the violations of the instance type for this template.
 	broken []Violation
-	// offerings are the offerings that may be launched, in the type's order. positions are their indexes in the type.
-	offerings []model.Offering
-	positions []int
+	// launchable are the indexes of the type's offerings that may be launched, in order.
+	launchable []int
 	// cheapest is the lowest price of the offerings, unreserved that of the offerings that are not from reservations. They are
 	// infinity if there is none.
 	cheapest, unreserved float64
@@ -89,23 +88,23 @@ func (c *catalog) optionOf(t *template, it *model.InstanceType) *option {
 	}
 	t.options[it] = o
 	f := c.labelsOfType(it)
-	byType := make([]outcome, len(t.labels))
+	columns, values := make([]column, len(t.labels)), make([][]nodematch.Value, len(t.labels))
 	for at := range t.labels {
 		l := &t.labels[at]
-		byType[at] = t.outcomeOf(l, f.byType[l.key], false)
+		columns[at] = column{label: l, byType: t.outcomeOf(l, f.byType[l.key], false), byOffering: f.byOffering[l.key]}
 	}
-	values := make([][]nodematch.Value, len(t.labels))
-	for i, offering := range it.Offerings {
+	for i := range it.Offerings {
+		offering := &it.Offerings[i]
 		if !offering.Available && !t.launching { // full reservations are reported by the rule RuleReservation
 			continue
 		}
-		launchable, broken := t.valuesOf(f, byType, i, values)
+		launchable, broken := t.valuesOf(columns, i, values)
 		switch {
 		case broken != nil:
 			broken.Type = it.Name
 			o.broken = append(o.broken, *broken)
 		case launchable:
-			o.offerings, o.positions = append(o.offerings, offering), append(o.positions, i)
+			o.launchable = append(o.launchable, i)
 			o.cheapest = min(o.cheapest, offering.Price)
 			if offering.ReservationID == "" {
 				o.unreserved = min(o.unreserved, offering.Price)
@@ -113,7 +112,7 @@ func (c *catalog) optionOf(t *template, it *model.InstanceType) *option {
 			c.addLabelSets(o, t.keys, values)
 		}
 	}
-	if len(o.offerings) == 0 && len(o.broken) == 0 {
+	if len(o.launchable) == 0 && len(o.broken) == 0 {
 		o.broken = append(o.broken, Violation{Rule: RuleOffering, Type: it.Name,
 			Detail: "has no available offering within the node's requirements"})
 	}
@@ -125,14 +124,21 @@ func (c *catalog) optionOf(t *template, it *model.InstanceType) *option {
 	return o
 }
 
-// valuesOf sets values to the possible values of each label if the i-th offering of a type is launched. byType are the outcomes
-// of labels that the offering does not set. launchable is false if the claim's requirements exclude the offering, or if a
-// label causes a violation, which is then returned.
-func (t *template) valuesOf(f *typeLabels, byType []outcome, i int, values [][]nodematch.Value) (launchable bool, broken *Violation) {
-	for at := range t.labels {
-		l, o := &t.labels[at], byType[at]
-		if set := f.byOffering[l.key]; set != nil && set[i] != nil {
-			o = t.outcomeOf(l, set[i], true)
+// A column is the outcome of one label if the offering of the type does not set it, and the values that offerings set (see
+// typeLabels).
+type column struct {
+	label      *templateLabel
+	byType     outcome
+	byOffering [][]nodematch.Value
+}
+
+// valuesOf sets values to the possible values of each label if the i-th offering of a type is launched. launchable is false if
+// the claim's requirements exclude the offering, or if a label causes a violation, which is then returned.
+func (t *template) valuesOf(columns []column, i int, values [][]nodematch.Value) (launchable bool, broken *Violation) {
+	for at, c := range columns {
+		o := c.byType
+		if c.byOffering != nil && c.byOffering[i] != nil {
+			o = t.outcomeOf(c.label, c.byOffering[i], true)
 		}
 		if broken == nil {
 			broken = o.broken

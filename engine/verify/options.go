@@ -13,12 +13,14 @@ import (
 // Other nodes may have used up a reservation. So offerings from reservations need not be considered, neither for the
 // cheapest offering nor for the order.
 func (c *checker) chosen(node string, n *model.PlannedNode, list *optionList) {
-	same := func(o model.Offering) bool {
+	first := n.Options[0]
+	same := func(i int) bool {
+		o := first.Offerings[i]
 		return o.Zone == n.Offering.Zone && o.CapacityType == n.Offering.CapacityType &&
 			o.ReservationID == n.Offering.ReservationID && coveredPrice(o, n.Offering.Commitment) == n.Offering.Price
 	}
-	if !slices.ContainsFunc(list.options[0].offerings, same) {
-		c.add(Violation{Rule: RuleOffering, Node: node, Type: n.Options[0].Name, Detail: fmt.Sprintf(
+	if !slices.ContainsFunc(list.options[0].launchable, same) {
+		c.add(Violation{Rule: RuleOffering, Node: node, Type: first.Name, Detail: fmt.Sprintf(
 			"%s %s at %v is not available within the node's requirements",
 			n.Offering.Zone, n.Offering.CapacityType, n.Offering.Price)})
 	}
@@ -64,7 +66,7 @@ func (c *catalog) countDistinct(options []*model.InstanceType, t *template, key 
 	values := make(map[string]bool)
 	for _, it := range options {
 		f := c.labelsOfType(it)
-		for _, i := range c.optionOf(t, it).positions {
+		for _, i := range c.optionOf(t, it).launchable {
 			stated, set := f.byType[key], f.byOffering[key]
 			if set != nil && set[i] != nil {
 				stated = set[i]

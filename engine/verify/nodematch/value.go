@@ -52,7 +52,7 @@ func Admitted(rs []Requirement, v Value) bool {
 // Keep returns the values that meet all requirements.
 func Keep(rs []Requirement, all []Value) []Value {
 	drop := func(v Value) bool { return !Admitted(rs, v) }
-	if !slices.ContainsFunc(all, drop) {
+	if len(rs) == 0 || !slices.ContainsFunc(all, drop) {
 		return all
 	}
 	return slices.DeleteFunc(slices.Clone(all), drop)
