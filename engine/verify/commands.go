@@ -2,11 +2,11 @@ package verify
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -70,10 +70,7 @@ func disruptedAsDeleted(s *model.Snapshot) *model.Snapshot {
 // disrupted reports whether the disruption of the node has begun. The node has a taint or a condition then. A node that is
 // rebooted has the condition as well, but it stays.
 func disrupted(n *model.Node) bool {
-	if n.Object != nil && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool { return t.Key == apiv1.DisruptedTaintKey }) {
-		return true
-	}
-	return hasCondition(n.Claim, apiv1.ConditionTypeDisruptionReason) && !hasCondition(n.Claim, apiv1.ConditionTypeRebooting)
+	return n.Disrupted() || condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason) && !n.Rebooting()
 }
 
 // A commandChecker checks commands. It holds the nodes and pods seen so far, and the violations.
@@ -206,7 +203,7 @@ func worst(n *model.PlannedNode) float64 {
 
 // priceOf returns the price of an existing node, zero if it is not known.
 func priceOf(s *model.Snapshot, n *model.Node) float64 {
-	for _, t := range s.Types(poolOf(n)) {
+	for _, t := range s.Types(n.Pool) {
 		for _, o := range t.Offerings {
 			if t.Name == n.Labels[corev1.LabelInstanceTypeStable] && o.Zone == n.Labels[corev1.LabelTopologyZone] &&
 				o.CapacityType == n.Labels[apiv1.CapacityTypeLabelKey] {

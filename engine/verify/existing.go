@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
@@ -35,7 +36,7 @@ func (c *checker) placements() {
 			c.add(Violation{Rule: RuleNode, Node: n.Name, Detail: "is not in the snapshot"})
 		case leaving(n):
 			c.add(Violation{Rule: RuleNode, Node: n.Name, Detail: "is being deleted"})
-		case !launched(n):
+		case !n.Launched():
 			c.onClaim(n, pods[n])
 		default:
 			c.onNode(n, pods[n], c.bound[n.BindingName()])
@@ -59,7 +60,7 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 		present.volumes = append(present.volumes, c.volumes.attachmentsOf(p)...)
 	}
 	o := &option{
-		instanceType: c.catalog.typesOf(poolOf(n))[n.Labels[corev1.LabelInstanceTypeStable]],
+		instanceType: c.catalog.typesOf(n.Pool)[n.Labels[corev1.LabelInstanceTypeStable]],
 		allocatable:  allocatableOf(n),
 		attachLimits: c.volumes.attachLimitsOf(n),
 		labels:       []*nodematch.LabelSet{labels},
@@ -124,18 +125,8 @@ func leaving(n *model.Node) bool {
 	if n.Object != nil && n.Object.DeletionTimestamp != nil {
 		return true
 	}
-	return n.Claim != nil && (n.Claim.DeletionTimestamp != nil || hasCondition(n.Claim, apiv1.ConditionTypeInstanceTerminating))
+	return n.Claim != nil && (n.Claim.DeletionTimestamp != nil || condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating))
 }
-
-// hasCondition reports whether the condition of the claim is true.
-func hasCondition(claim *apiv1.NodeClaim, condition string) bool {
-	return slices.ContainsFunc(claim.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Type == condition && c.Status == metav1.ConditionTrue
-	})
-}
-
-// launched reports whether the instance of n exists.
-func launched(n *model.Node) bool { return n.Object != nil || n.Claim.Status.ProviderID != "" }
 
 // registered reports whether the node has joined with its final labels and taints.
 func registered(n *model.Node) bool {
@@ -150,15 +141,7 @@ func initialized(n *model.Node) bool {
 // hasStage reports whether the node has the label of a lifecycle stage. A node that Karpenter does not manage needs no
 // such label.
 func hasStage(n *model.Node, label string) bool {
-	return poolOf(n) == "" && n.Claim == nil || n.Object.Labels[label] == "true"
-}
-
-// poolOf returns the name of the NodePool of n, empty if there is none.
-func poolOf(n *model.Node) string {
-	if n.Claim != nil {
-		return n.Claim.Labels[apiv1.NodePoolLabelKey]
-	}
-	return n.Object.Labels[apiv1.NodePoolLabelKey]
+	return n.Pool == "" && n.Claim == nil || n.Object.Labels[label] == "true"
 }
 
 // nodeOf returns a node with the labels of n, or those that it will have once it is registered.

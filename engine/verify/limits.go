@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -12,47 +13,15 @@ import (
 
 // limits checks that no pool exceeds its limits by the planned nodes, even if each is launched as its largest option.
 func (c *checker) limits() {
-	added := make(map[string]amounts)
-	for i := range c.plan.Nodes {
-		n := &c.plan.Nodes[i]
-		if !limited(n.Pool) {
+	existing := append(slices.Clone(c.snapshot.Nodes()), c.removed...)
+	reported := make(map[string]bool)
+	for i, detail := range c.catalog.excesses(c.plan.Nodes, existing, nil) {
+		if detail == "" || reported[c.plan.Nodes[i].Pool.Name] {
 			continue
 		}
-		if added[n.Pool.Name] == nil {
-			added[n.Pool.Name] = amounts{}
-		}
-		added[n.Pool.Name].add(largest(n.Options))
+		reported[c.plan.Nodes[i].Pool.Name] = true
+		c.add(Violation{Rule: RuleLimits, Pool: c.plan.Nodes[i].Pool.Name, Detail: detail})
 	}
-	for _, pool := range c.snapshot.Pools() {
-		plus := added[pool.Name]
-		if plus == nil {
-			continue
-		}
-		have := c.catalog.usage(pool.Name, c.snapshot.Nodes())
-		have.add(c.catalog.usage(pool.Name, c.removed))
-		limits := floorOf(corev1.ResourceList(pool.Object.Spec.Limits))
-		if name, ok := within(have, plus, limits); !ok {
-			c.add(Violation{Rule: RuleLimits, Pool: pool.Name, Detail: fmt.Sprintf(
-				"may have %d of %s, has %d and would get up to %d more",
-				limits[name], name, have[name], plus[name])})
-		}
-	}
-}
-
-// limited reports whether the pool has limits.
-func limited(pool *model.Pool) bool {
-	return pool != nil && pool.Object != nil && len(pool.Object.Spec.Limits) > 0
-}
-
-// within reports whether have and plus together are within the limits. Resources of which plus has nothing are not compared.
-// If the result is false, name is the first resource that exceeds its limit.
-func within(have, plus, limits amounts) (name corev1.ResourceName, ok bool) {
-	for _, name := range limits.names() {
-		if plus[name] > 0 && have[name]+plus[name] > limits[name] {
-			return name, false
-		}
-	}
-	return "", true
 }
 
 // Charge returns the most that the planned node can add to the usage of its pool.
@@ -63,23 +32,39 @@ func Charge(n *model.PlannedNode) model.Resources { return model.Resources(large
 // to be launched and are not in s.
 func (r Rules) WithinLimits(s *model.Snapshot, nodes []model.PlannedNode, reserved map[string]model.Resources) []bool {
 	catalog := newCatalog(s, nodematch.NewIndex(apiv1.CoreLabels().With(r.Labels).Aliases))
-	have, ok := map[string]amounts{}, make([]bool, len(nodes))
-	for i := range nodes {
-		pool := nodes[i].Pool
-		if !limited(pool) {
-			ok[i] = true
-			continue
-		}
-		if have[pool.Name] == nil {
-			have[pool.Name] = catalog.usage(pool.Name, s.Nodes())
-			have[pool.Name].add(amounts(reserved[pool.Name]))
-		}
-		charge := largest(nodes[i].Options)
-		if _, ok[i] = within(have[pool.Name], charge, floorOf(corev1.ResourceList(pool.Object.Spec.Limits))); ok[i] {
-			have[pool.Name].add(charge)
-		}
+	ok := make([]bool, len(nodes))
+	for i, detail := range catalog.excesses(nodes, s.Nodes(), reserved) {
+		ok[i] = detail == ""
 	}
 	return ok
+}
+
+// excesses returns for each planned node how its launch would exceed a limit of its pool, empty if it would not. The pool
+// then has the existing nodes, the reserved capacity, and the nodes before it in the list that exceed no limit. Resources
+// that the node does not have are not compared.
+func (c *catalog) excesses(nodes []model.PlannedNode, existing []*model.Node, reserved map[string]model.Resources) []string {
+	used, details := make(map[string]amounts), make([]string, len(nodes))
+	for i := range nodes {
+		pool := nodes[i].Pool
+		if pool == nil || pool.Object == nil || len(pool.Object.Spec.Limits) == 0 {
+			continue
+		}
+		if used[pool.Name] == nil {
+			used[pool.Name] = c.usage(pool.Name, existing)
+			used[pool.Name].add(amounts(reserved[pool.Name]))
+		}
+		have, plus, limits := used[pool.Name], largest(nodes[i].Options), floorOf(corev1.ResourceList(pool.Object.Spec.Limits))
+		for _, name := range limits.names() {
+			if plus[name] > 0 && have[name]+plus[name] > limits[name] {
+				details[i] = fmt.Sprintf("may have %d of %s, has %d and would get up to %d more", limits[name], name, have[name], plus[name])
+				break
+			}
+		}
+		if details[i] == "" {
+			have.add(plus)
+		}
+	}
+	return details
 }
 
 // largest returns the maximum of each resource over the types, and 1 of the resource "nodes".
@@ -99,9 +84,9 @@ func (c *catalog) usage(pool string, nodes []*model.Node) amounts {
 	sum := amounts{}
 	for _, n := range nodes {
 		switch {
-		case poolOf(n) != pool:
+		case n.Pool != pool:
 			continue
-		case !launched(n):
+		case !n.Launched():
 			sum.add(largest(c.claimTypes(n)))
 			continue
 		}

@@ -52,7 +52,7 @@ func (c *catalog) typesOf(pool string) map[string]*model.InstanceType {
 // claimTypes returns the types that may be launched for a claim without an instance.
 func (c *catalog) claimTypes(n *model.Node) []*model.InstanceType {
 	t := c.templateOfClaim(n.Claim)
-	return slices.DeleteFunc(slices.Clone(c.snapshot.Types(poolOf(n))), func(it *model.InstanceType) bool {
+	return slices.DeleteFunc(slices.Clone(c.snapshot.Types(n.Pool)), func(it *model.InstanceType) bool {
 		return len(c.optionOf(t, it).broken) > 0
 	})
 }

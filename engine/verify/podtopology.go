@@ -76,7 +76,7 @@ func (c *checker) describe(n *model.Node, out *podtopology.Node) bool {
 	switch {
 	case out.Deleting && n.Object == nil:
 		return false
-	case launched(n):
+	case n.Launched():
 		out.Labels, out.Taints = []*nodematch.LabelSet{nodematch.Of(c.catalog.nodeOf(n))}, taintsOf(n)
 	default:
 		t := c.catalog.templateOfClaim(n.Claim)
@@ -88,7 +88,7 @@ func (c *checker) describe(n *model.Node, out *podtopology.Node) bool {
 	}
 	if !out.Deleting {
 		out.Daemons = c.catalog.daemonsOn(out)
-		if launched(n) {
+		if n.Launched() {
 			c.catalog.lowerCertainty(n, out)
 		}
 	}
