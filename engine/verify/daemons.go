@@ -47,21 +47,20 @@ func readDaemonSets(s *model.Snapshot, v *volumes) []*daemon {
 }
 
 // fitsAlone reports whether the requests fit on an empty node: a new node of some type, or an existing one.
-func fitsAlone(s *model.Snapshot, requests amounts) bool {
+func fitsAlone(s *model.Snapshot, requests model.Resources) bool {
 	within := func(have model.Resources) bool {
-		for name, v := range requests {
-			if v > 0 && v > have[name] {
-				return false
-			}
-		}
-		return true
+		_, _, short := requests.Short(have)
+		return !short
 	}
 	for _, pool := range s.Pools() {
 		if slices.ContainsFunc(s.Types(pool.Name), func(t *model.InstanceType) bool { return within(t.Allocatable) }) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return within(allocatableOf(n)) })
+	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool {
+		_, allocatable := reported(n)
+		return within(allocatable)
+	})
 }
 
 // hasVolumeClaims reports whether the pod has a volume claim. Such a pod may not run, because the claim does not exist or is

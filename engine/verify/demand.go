@@ -1,24 +1,18 @@
 package verify
 
 import (
-	"maps"
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
-
-// amounts are resources by name: millicores for cpu, whole units for all others.
-type amounts map[corev1.ResourceName]int64
 
 // A demand is what one pod requires of its node: resources, host ports, labels and volumes, and the taints that it
 // tolerates. The method daemonsAt uses it for the sum over several DaemonSets.
 type demand struct {
 	key         string
-	requests    amounts // including 1 of the resource "pods"
+	requests    model.Resources // including 1 of the resource "pods"
 	ports       []corev1.ContainerPort
 	tolerations []corev1.Toleration
 	selector    *nodematch.Selector
@@ -63,54 +57,11 @@ func sidecars(init []corev1.Container) []corev1.Container {
 }
 
 // requestsOf returns the requests that kube-scheduler counts for the pod.
-func requestsOf(pod *corev1.Pod) amounts {
-	out := amountsOf(resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true}))
+func requestsOf(pod *corev1.Pod) model.Resources {
+	out := model.RequestsOf(resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true}))
 	out[corev1.ResourcePods]++
 	return out
 }
-
-// ceiling is the largest amount and the largest sum of amounts. Larger ones are set to ceiling. It is far below the
-// largest int64, so that neither conversions nor sums overflow.
-const ceiling = 1 << 53
-
-// mostCPU and most are the quantities of ceiling millicores and of ceiling units.
-var (
-	mostCPU = apiresource.NewMilliQuantity(ceiling, apiresource.DecimalSI)
-	most    = apiresource.NewQuantity(ceiling, apiresource.DecimalSI)
-)
-
-// amountsOf converts requests and rounds fractions up.
-func amountsOf(list corev1.ResourceList) amounts {
-	out := make(amounts, len(list))
-	for name, q := range list {
-		switch {
-		case name == corev1.ResourceCPU && q.Cmp(*mostCPU) < 0:
-			out[name] = max(q.MilliValue(), -ceiling)
-		case name != corev1.ResourceCPU && q.Cmp(*most) < 0:
-			out[name] = max(q.Value(), -ceiling)
-		default:
-			out[name] = ceiling
-		}
-	}
-	return out
-}
-
-// add adds o to a, within -ceiling and ceiling.
-func (a amounts) add(o amounts) {
-	for name, v := range o {
-		a[name] = max(-ceiling, min(a[name]+max(-ceiling, min(v, ceiling)), ceiling))
-	}
-}
-
-// subtract subtracts o from a, within -ceiling and ceiling.
-func (a amounts) subtract(o amounts) {
-	for name, v := range o {
-		a[name] = max(-ceiling, min(a[name]-max(-ceiling, min(v, ceiling)), ceiling))
-	}
-}
-
-// names returns the resource names in alphabetical order.
-func (a amounts) names() []corev1.ResourceName { return slices.Sorted(maps.Keys(a)) }
 
 // untolerated returns the first taint that excludes the pod from a node, if any.
 func (d *demand) untolerated(taints []corev1.Taint) (corev1.Taint, bool) {

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -56,17 +57,18 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 	for _, p := range there {
 		d := demandOfBound(p)
 		others = append(others, d)
-		present.requests.add(d.requests)
+		present.requests = present.requests.Plus(d.requests)
 		present.volumes = append(present.volumes, c.volumes.attachmentsOf(p)...)
 	}
+	_, allocatable := reported(n)
 	o := &option{
 		instanceType: c.catalog.typesOf(n.Pool)[n.Labels[corev1.LabelInstanceTypeStable]],
-		allocatable:  allocatableOf(n),
+		allocatable:  allocatable,
 		attachLimits: c.volumes.attachLimitsOf(n),
 		labels:       []*nodematch.LabelSet{labels},
 		present:      []*demand{present},
 	}
-	list := &optionList{options: []*option{o}, labels: o.labels, free: amounts{}}
+	list := &optionList{options: []*option{o}, labels: o.labels, free: model.Resources{}}
 	c.suits(n.Name, list, taints, c.loadOf(n.Name, pods, others))
 }
 
@@ -74,22 +76,22 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 // reserve for them. kube-scheduler reserves nothing for them, so of each resource the lower of two sums is reserved, at
 // least 0. The first is that of the missing pods. The second is that of all DaemonSets that select the node, less the
 // DaemonSet pods running there. They differ while a DaemonSet is changed or removed.
-func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, amounts) {
+func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, model.Resources) {
 	var missing []*demand
-	free, rest := amounts{}, amounts{}
+	free, rest := model.Resources{}, model.Resources{}
 	for _, d := range c.daemons {
 		if _, kept := d.untolerated(taints); kept || !set.MatchedBy(d.selector) {
 			continue
 		}
-		rest.add(d.requests)
+		rest = rest.Plus(d.requests)
 		if !d.runsAmong(there) {
 			missing = append(missing, d.demand)
-			free.add(d.requests)
+			free = free.Plus(d.requests)
 		}
 	}
 	for _, p := range there {
 		if ownedBy(p, p.Namespace, "") {
-			rest.subtract(requestsOf(p))
+			rest = rest.Minus(requestsOf(p))
 		}
 	}
 	for name, v := range free {
@@ -161,30 +163,25 @@ func (c *catalog) nodeOf(n *model.Node) *corev1.Node {
 	return seen
 }
 
-// allocatableOf returns the allocatable resources of n.
-func allocatableOf(n *model.Node) model.Resources {
-	var node, claim corev1.ResourceList
+// reported returns the resources of n by its status. Until the node is initialized, missing and zero amounts are those of the
+// claim.
+func reported(n *model.Node) (capacity, allocatable model.Resources) {
+	capacity, allocatable = model.Resources{}, model.Resources{}
 	if n.Object != nil {
-		node = n.Object.Status.Allocatable
+		capacity, allocatable = model.CapacityOf(n.Object.Status.Capacity), model.CapacityOf(n.Object.Status.Allocatable)
 	}
-	if n.Claim != nil {
-		claim = n.Claim.Status.Allocatable
+	if n.Claim != nil && !initialized(n) {
+		fill(capacity, n.Claim.Status.Capacity)
+		fill(allocatable, n.Claim.Status.Allocatable)
 	}
-	return model.Resources(reported(n, node, claim))
+	return capacity, allocatable
 }
 
-// reported returns the amounts of the node's status. Until the node is initialized, missing and zero amounts are those
-// of the claim.
-func reported(n *model.Node, node, claim corev1.ResourceList) amounts {
-	out := floorOf(node)
-	if n.Claim != nil && !initialized(n) {
-		for name, v := range floorOf(claim) {
-			if out[name] == 0 {
-				out[name] = v
-			}
-		}
+// fill replaces missing and zero amounts.
+func fill(have model.Resources, list corev1.ResourceList) {
+	for name, v := range model.CapacityOf(list) {
+		have[name] = cmp.Or(have[name], v)
 	}
-	return out
 }
 
 // taintsOf returns the taints of n that pods must tolerate, without those that are removed before n is initialized.

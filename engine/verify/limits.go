@@ -25,7 +25,7 @@ func (c *checker) limits() {
 }
 
 // Charge returns the most that the planned node can add to the usage of its pool.
-func Charge(n *model.PlannedNode) model.Resources { return model.Resources(largest(n.Options)) }
+func Charge(n *model.PlannedNode) model.Resources { return largest(n.Options) }
 
 // WithinLimits reports for each planned node whether its launch keeps its pool within the limits. The nodes before it
 // in the list that are within the limits count as launched. reserved is, by pool, the capacity of nodes that are about
@@ -43,7 +43,7 @@ func (r Rules) WithinLimits(s *model.Snapshot, nodes []model.PlannedNode, reserv
 // then has the existing nodes, the reserved capacity, and the nodes before it in the list that exceed no limit. Resources
 // that the node does not have are not compared.
 func (c *catalog) excesses(nodes []model.PlannedNode, existing []*model.Node, reserved map[string]model.Resources) []string {
-	used, details := make(map[string]amounts), make([]string, len(nodes))
+	used, details := make(map[string]model.Resources), make([]string, len(nodes))
 	for i := range nodes {
 		pool := nodes[i].Pool
 		if pool == nil || pool.Object == nil || len(pool.Object.Spec.Limits) == 0 {
@@ -51,25 +51,25 @@ func (c *catalog) excesses(nodes []model.PlannedNode, existing []*model.Node, re
 		}
 		if used[pool.Name] == nil {
 			used[pool.Name] = c.usage(pool.Name, existing)
-			used[pool.Name].add(amounts(reserved[pool.Name]))
+			used[pool.Name] = used[pool.Name].Plus(reserved[pool.Name])
 		}
-		have, plus, limits := used[pool.Name], largest(nodes[i].Options), floorOf(corev1.ResourceList(pool.Object.Spec.Limits))
-		for _, name := range limits.names() {
+		have, plus, limits := used[pool.Name], largest(nodes[i].Options), model.CapacityOf(corev1.ResourceList(pool.Object.Spec.Limits))
+		for _, name := range limits.Names() {
 			if plus[name] > 0 && have[name]+plus[name] > limits[name] {
 				details[i] = fmt.Sprintf("may have %d of %s, has %d and would get up to %d more", limits[name], name, have[name], plus[name])
 				break
 			}
 		}
 		if details[i] == "" {
-			have.add(plus)
+			used[pool.Name] = have.Plus(plus)
 		}
 	}
 	return details
 }
 
 // largest returns the maximum of each resource over the types, and 1 of the resource "nodes".
-func largest(types []*model.InstanceType) amounts {
-	most := amounts{model.Nodes: 1}
+func largest(types []*model.InstanceType) model.Resources {
+	most := model.Resources{model.Nodes: 1}
 	for _, t := range types {
 		for name, v := range t.Capacity {
 			most[name] = max(most[name], v)
@@ -80,38 +80,18 @@ func largest(types []*model.InstanceType) amounts {
 
 // usage returns the sum of the capacity of the nodes that belong to the pool. A claim that is not launched counts as
 // the largest type that may be launched for it.
-func (c *catalog) usage(pool string, nodes []*model.Node) amounts {
-	sum := amounts{}
+func (c *catalog) usage(pool string, nodes []*model.Node) model.Resources {
+	sum := model.Resources{}
 	for _, n := range nodes {
 		switch {
 		case n.Pool != pool:
 			continue
 		case !n.Launched():
-			sum.add(largest(c.claimTypes(n)))
+			sum = sum.Plus(largest(c.claimTypes(n)))
 			continue
 		}
-		sum[model.Nodes]++
-		var node, claim corev1.ResourceList
-		if n.Object != nil {
-			node = n.Object.Status.Capacity
-		}
-		if n.Claim != nil {
-			claim = n.Claim.Status.Capacity
-		}
-		sum.add(reported(n, node, claim))
+		capacity, _ := reported(n)
+		sum = sum.Plus(capacity).Plus(model.Resources{model.Nodes: 1})
 	}
 	return sum
-}
-
-// floorOf converts capacities and limits and rounds fractions down.
-func floorOf(list corev1.ResourceList) amounts {
-	out := amountsOf(list)
-	for name, v := range out {
-		q := list[name]
-		back := model.Quantity(name, v)
-		if back.Cmp(q) > 0 {
-			out[name] = v - 1
-		}
-	}
-	return out
 }

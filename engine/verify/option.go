@@ -178,14 +178,14 @@ func (c *catalog) addLabelSets(o *option, keys []string, values [][]nodematch.Va
 
 // daemonsAt returns the summed demand of the DaemonSets that run on a node with these labels.
 func (c *catalog) daemonsAt(l *nodematch.LabelSet, t *template) *demand {
-	sum := &demand{requests: amounts{}}
+	sum := &demand{requests: model.Resources{}}
 	var names strings.Builder
 	for _, d := range c.daemons {
 		if _, kept := d.untolerated(t.taints); kept || !l.MatchedBy(d.selector) {
 			continue
 		}
 		names.WriteString(d.key + "\n")
-		sum.requests.add(d.requests)
+		sum.requests = sum.requests.Plus(d.requests)
 		sum.ports = append(sum.ports, d.ports...)
 		sum.volumes = append(sum.volumes, d.volumes...)
 	}
@@ -206,7 +206,7 @@ type optionList struct {
 	// break no rule.
 	problems []Violation
 	// free caches, by resource, the lowest amount that present pods leave on any of the options.
-	free amounts
+	free model.Resources
 	// sorted is true if the options are sorted by price, with or without the prices of reservations.
 	sorted bool
 	// hostPorts is true if a pod that may be present on one of the options uses a host port.
@@ -223,7 +223,7 @@ type optionListKey struct {
 // listOf returns the option list of n, a node of the template.
 func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
 	if len(n.Options) == 0 {
-		return &optionList{problems: []Violation{{Rule: RuleType, Detail: "has no instance type to launch"}}, free: amounts{}}
+		return &optionList{problems: []Violation{{Rule: RuleType, Detail: "has no instance type to launch"}}, free: model.Resources{}}
 	}
 	key := optionListKey{t, &n.Options[0], len(n.Options)}
 	if l, ok := c.lists[key]; ok {
@@ -256,7 +256,7 @@ func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
 
 // newList returns the options of the types, without checking them.
 func (c *catalog) newList(t *template, types []*model.InstanceType) *optionList {
-	l := &optionList{free: amounts{}}
+	l := &optionList{free: model.Resources{}}
 	known := make(map[*nodematch.LabelSet]bool)
 	for _, it := range types {
 		o := c.optionOf(t, it)
@@ -289,7 +289,7 @@ func (l *optionList) holds(load *load) bool {
 			}
 			l.free[name] = least
 		}
-		if want > 0 && want > least || want >= ceiling {
+		if want > 0 && want > least || want >= model.MaxAmount {
 			return false
 		}
 	}

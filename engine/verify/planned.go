@@ -22,7 +22,7 @@ func (c *checker) planned(i int) {
 	}
 	t := c.catalog.templateOf(n)
 	l := c.loadOf(name, n.Pods, nil)
-	for _, r := range l.requests.names() {
+	for _, r := range l.requests.Names() {
 		if n.Requests[r] < l.requests[r] {
 			c.add(Violation{Rule: RuleResources, Node: name, Detail: fmt.Sprintf(
 				"requests %d of %s, but its pods request %d", n.Requests[r], r, l.requests[r])})
@@ -69,7 +69,7 @@ func (c *checker) usable(node string, pool *model.Pool) bool {
 // A load is the sum of the demands of the pods that a plan places on one node.
 type load struct {
 	pods     []*demand
-	requests amounts
+	requests model.Resources
 	ports    *demand    // host ports of these pods and of the other pods of the node
 	rules    []nodeRule // without duplicate selectors
 }
@@ -95,7 +95,7 @@ func (r nodeRule) broken(labels map[string]string) Violation {
 // port of another pod of the node, and that their volumes have no problem.
 func (c *checker) loadOf(node string, pods []*model.Pod, others []*demand) *load {
 	l := &load{
-		requests: amounts{},
+		requests: model.Resources{},
 		ports:    &demand{},
 	}
 	for _, p := range pods {
@@ -105,7 +105,7 @@ func (c *checker) loadOf(node string, pods []*model.Pod, others []*demand) *load
 		l.ports.ports = append(l.ports.ports, o.ports...)
 	}
 	for _, d := range l.pods {
-		l.requests.add(d.requests)
+		l.requests = l.requests.Plus(d.requests)
 		if port, both := d.clash(l.ports); both {
 			c.add(Violation{Rule: RulePorts, Node: node, Pod: d.key,
 				Detail: fmt.Sprintf("host port %d is taken", port)})
@@ -162,12 +162,12 @@ func (c *checker) suits(node string, list *optionList, taints []corev1.Taint, l 
 }
 
 // fits checks that the option has the resources and the host ports for the load, whichever pods are present. A request of
-// ceiling is never met, because it stands for any larger amount.
+// model.MaxAmount is never met, because it stands for any larger amount.
 func (c *checker) fits(node string, o *option, l *load) {
 	for _, present := range o.present {
-		for _, name := range l.requests.names() {
+		for _, name := range l.requests.Names() {
 			want, have := l.requests[name], o.allocatable[name]-present.requests[name]
-			if want > 0 && want > have || want >= ceiling {
+			if want > 0 && want > have || want >= model.MaxAmount {
 				c.add(Violation{Rule: RuleResources, Node: node, Type: o.name,
 					Detail: fmt.Sprintf("pods request %d of %s, %d is free", want, name, max(have, 0))})
 			}

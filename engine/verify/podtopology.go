@@ -105,13 +105,11 @@ func (c *catalog) lowerCertainty(n *model.Node, out *podtopology.Node) {
 	ports := &demand{}
 	for _, p := range out.Running {
 		d := demandOfBound(p)
-		used.add(d.requests)
+		used = used.Plus(d.requests)
 		ports.ports = append(ports.ports, d.ports...)
 	}
-	short, allocatable := false, allocatableOf(n)
-	for name, v := range used {
-		short = short || v > allocatable[name]
-	}
+	_, allocatable := reported(n)
+	_, _, short := used.Short(allocatable)
 	for i := range out.Daemons {
 		d := &out.Daemons[i]
 		if _, conflict := demandOfBound(d.Pod).clash(ports); short || conflict {
