@@ -9,12 +9,12 @@ import (
 )
 
 // attachLimitsOf returns the attach limit of each CSI driver that the CSINode of an existing node reports.
-func (vs *volumes) attachLimitsOf(n *model.Node) map[string]int {
+func (c *catalog) attachLimitsOf(n *model.Node) map[string]int {
 	if n.Object == nil {
 		return nil
 	}
 	limits := make(map[string]int)
-	if info, ok := vs.snapshot.CSINodes.Get(n.Object.Name); ok {
+	if info, ok := c.snapshot.CSINodes.Get(n.Object.Name); ok {
 		for _, d := range info.Spec.Drivers {
 			if d.Allocatable != nil && d.Allocatable.Count != nil {
 				limits[d.Name] = int(*d.Allocatable.Count)
@@ -27,28 +27,28 @@ func (vs *volumes) attachLimitsOf(n *model.Node) map[string]int {
 // attachLimit returns how many volumes of the driver the option can attach, and false if that is unknown. The limit that an
 // existing node reports takes precedence. The next is the lowest limit that existing nodes of the type report, and the last
 // is the limit of the type.
-func (vs *volumes) attachLimit(o *option, driver string) (int, bool) {
+func (c *catalog) attachLimit(o *option, driver string) (int, bool) {
 	if limit, ok := o.attachLimits[driver]; ok {
 		return limit, true
 	}
 	if o.instanceType == nil {
 		return 0, false
 	}
-	if vs.reported == nil {
-		vs.reported = make(map[string]map[string]int)
-		for _, n := range vs.snapshot.Nodes() {
+	if c.reported == nil {
+		c.reported = make(map[string]map[string]int)
+		for _, n := range c.snapshot.Nodes() {
 			name := n.Labels[corev1.LabelInstanceTypeStable]
-			if vs.reported[name] == nil {
-				vs.reported[name] = make(map[string]int)
+			if c.reported[name] == nil {
+				c.reported[name] = make(map[string]int)
 			}
-			for driver, limit := range vs.attachLimitsOf(n) {
-				if lowest, known := vs.reported[name][driver]; !known || limit < lowest {
-					vs.reported[name][driver] = limit
+			for driver, limit := range c.attachLimitsOf(n) {
+				if lowest, known := c.reported[name][driver]; !known || limit < lowest {
+					c.reported[name][driver] = limit
 				}
 			}
 		}
 	}
-	if limit, ok := vs.reported[o.instanceType.Name][driver]; ok {
+	if limit, ok := c.reported[o.instanceType.Name][driver]; ok {
 		return limit, true
 	}
 	limit, ok := o.instanceType.Attach[driver]
@@ -69,7 +69,7 @@ func (c *checker) attach(node string, o *option, l *load) {
 				if !used.add(a) {
 					continue
 				}
-				if limit, known := c.volumes.attachLimit(o, a.driver); known && len(used[a.driver]) > limit {
+				if limit, known := c.catalog.attachLimit(o, a.driver); known && len(used[a.driver]) > limit {
 					c.add(Violation{Rule: RuleVolumes, Node: node, Type: o.name, Pod: d.key, Detail: fmt.Sprintf(
 						"driver %s attaches %d volumes at most, this is number %d", a.driver, limit, len(used[a.driver]))})
 				}

@@ -54,7 +54,6 @@ type checker struct {
 	snapshot *model.Snapshot
 	plan     *model.Plan
 	catalog  *catalog
-	volumes  *volumes
 	// removed are nodes that are not in the snapshot and count against limits.
 	removed []*model.Node
 	// rules are the affinity, anti-affinity and spread constraints of all pods.
@@ -74,7 +73,7 @@ func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	index := nodematch.NewIndex(apiv1.CoreLabels().With(r.Labels).Aliases)
 	catalog := newCatalog(s, index)
 	c := &checker{
-		snapshot: s, plan: p, catalog: catalog, volumes: &volumes{snapshot: s, index: index},
+		snapshot: s, plan: p, catalog: catalog,
 		rules:    podtopology.NewRules(s.Namespaces.Values()),
 		bound:    make(map[string][]*corev1.Pod),
 		demands:  make(map[*corev1.Pod]*demand),
@@ -84,7 +83,7 @@ func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	for i := range p.Nodes {
 		c.position[c.nameOf(i)] = i + 1
 	}
-	catalog.daemons = readDaemonSets(s, c.volumes)
+	catalog.readDaemonSets()
 	return c
 }
 
@@ -135,7 +134,7 @@ func (c *checker) readPlanned(pods []*model.Pod, defaults func(*model.Pod) []cor
 			spread = defaults(p)
 		}
 		d := demandOf(p.Object, c.catalog.index)
-		d.volumes = c.volumes.attachmentsOf(p.Object)
+		d.volumes = c.catalog.attachmentsOf(p.Object)
 		c.demands[p.Object] = d
 		c.rules.AddPlanned(p.Object, d.selector, spread)
 	}

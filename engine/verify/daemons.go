@@ -20,30 +20,28 @@ type daemon struct {
 	uncertain bool
 }
 
-// readDaemonSets returns, in key order, the DaemonSets that are not being deleted and whose pod fits on some empty
+// readDaemonSets sets daemons to the DaemonSets, in key order, that are not being deleted and whose pod fits on some empty
 // node. A DaemonSet is uncertain if its pod has a volume claim, or a host port in common with another DaemonSet.
-func readDaemonSets(s *model.Snapshot, v *volumes) []*daemon {
-	var out []*daemon
-	for _, d := range s.Daemons() {
+func (c *catalog) readDaemonSets() {
+	for _, d := range c.snapshot.Daemons() {
 		if d.Object.DeletionTimestamp != nil {
 			continue
 		}
 		pod := podOfDaemonSet(d.Object)
-		one := &daemon{demand: demandOf(pod, v.index), pod: pod, uncertain: hasVolumeClaims(pod)}
-		if !fitsAlone(s, one.requests) {
+		one := &daemon{demand: demandOf(pod, c.index), pod: pod, uncertain: hasVolumeClaims(pod)}
+		if !fitsAlone(c.snapshot, one.requests) {
 			continue
 		}
-		one.volumes = slices.DeleteFunc(v.attachmentsOf(d.Pod.Object), func(a *attachment) bool { return a.problem != "" })
-		out = append(out, one)
+		one.volumes = slices.DeleteFunc(c.attachmentsOf(d.Pod.Object), func(a *attachment) bool { return a.problem != "" })
+		c.daemons = append(c.daemons, one)
 	}
-	for _, a := range out {
-		for _, b := range out {
+	for _, a := range c.daemons {
+		for _, b := range c.daemons {
 			if _, conflict := a.clash(b.demand); conflict && a != b {
 				a.uncertain = true
 			}
 		}
 	}
-	return out
 }
 
 // fitsAlone reports whether the requests fit on an empty node: a new node of some type, or an existing one.

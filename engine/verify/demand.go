@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 
@@ -33,27 +35,22 @@ func demandOfBound(pod *corev1.Pod) *demand {
 		requests:    requestsOf(pod),
 		tolerations: pod.Spec.Tolerations,
 	}
-	for _, containers := range [][]corev1.Container{pod.Spec.Containers, sidecars(pod.Spec.InitContainers)} {
-		for _, container := range containers {
-			for _, port := range container.Ports {
-				if port.HostPort > 0 {
-					d.ports = append(d.ports, port)
-				}
+	addPorts := func(container corev1.Container) {
+		for _, port := range container.Ports {
+			if port.HostPort > 0 {
+				d.ports = append(d.ports, port)
 			}
 		}
 	}
-	return d
-}
-
-// sidecars returns the init containers with restartPolicy Always, which keep running.
-func sidecars(init []corev1.Container) []corev1.Container {
-	var out []corev1.Container
-	for _, c := range init {
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			out = append(out, c)
+	for _, container := range pod.Spec.Containers {
+		addPorts(container)
+	}
+	for _, container := range pod.Spec.InitContainers {
+		if container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			addPorts(container) // it keeps running
 		}
 	}
-	return out
+	return d
 }
 
 // requestsOf returns the requests that kube-scheduler counts for the pod.
@@ -72,20 +69,13 @@ func (d *demand) untolerated(taints []corev1.Taint) (corev1.Taint, bool) {
 func (d *demand) clash(o *demand) (int32, bool) {
 	for _, p := range d.ports {
 		for _, q := range o.ports {
-			if p.HostPort == q.HostPort && protocol(p) == protocol(q) &&
+			if p.HostPort == q.HostPort && cmp.Or(p.Protocol, corev1.ProtocolTCP) == cmp.Or(q.Protocol, corev1.ProtocolTCP) &&
 				(anyIP(p.HostIP) || anyIP(q.HostIP) || p.HostIP == q.HostIP) {
 				return p.HostPort, true
 			}
 		}
 	}
 	return 0, false
-}
-
-func protocol(p corev1.ContainerPort) corev1.Protocol {
-	if p.Protocol == "" {
-		return corev1.ProtocolTCP
-	}
-	return p.Protocol
 }
 
 func anyIP(ip string) bool { return ip == "" || ip == "0.0.0.0" }

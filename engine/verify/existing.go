@@ -58,13 +58,13 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 		d := demandOfBound(p)
 		others = append(others, d)
 		present.requests = present.requests.Plus(d.requests)
-		present.volumes = append(present.volumes, c.volumes.attachmentsOf(p)...)
+		present.volumes = append(present.volumes, c.catalog.attachmentsOf(p)...)
 	}
 	_, allocatable := reported(n)
 	o := &option{
 		instanceType: c.catalog.typesOf(n.Pool)[n.Labels[corev1.LabelInstanceTypeStable]],
 		allocatable:  allocatable,
-		attachLimits: c.volumes.attachLimitsOf(n),
+		attachLimits: c.catalog.attachLimitsOf(n),
 		labels:       []*nodematch.LabelSet{labels},
 		present:      []*demand{present},
 	}
@@ -184,37 +184,27 @@ func fill(have model.Resources, list corev1.ResourceList) {
 	}
 }
 
-// taintsOf returns the taints of n that pods must tolerate, without those that are removed before n is initialized.
+// taintsOf returns the taints of n that pods must tolerate.
 func taintsOf(n *model.Node) []corev1.Taint {
-	var taints []corev1.Taint
-	switch {
-	case !registered(n) && n.Claim != nil:
-		taints = withoutTemporary(n, n.Claim.Spec.Taints)
-	case initialized(n):
-		// The taint of staged moves is removed before the pods that are nominated to the node are bound.
-		taints = slices.DeleteFunc(slices.Clone(n.Object.Spec.Taints), func(t corev1.Taint) bool {
-			return n.Claim != nil && t.Key == apiv1.StagedMoveTaintKey
-		})
-	default:
-		taints = withoutTemporary(n, n.Object.Spec.Taints)
+	var all []corev1.Taint
+	if n.Claim != nil && !registered(n) {
+		all = n.Claim.Spec.Taints
+	} else {
+		all = n.Object.Spec.Taints
 	}
+	all = slices.DeleteFunc(slices.Clone(all), func(t corev1.Taint) bool { return isTemporary(n, t) })
 	if n.Object != nil && n.Object.Spec.Unschedulable {
-		taints = append(taints, corev1.Taint{
-			Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule,
-		})
+		all = append(all, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
 	}
-	return taints
+	return all
 }
 
-// withoutTemporary returns the taints without start-up taints and other taints that are removed before initialization.
-func withoutTemporary(n *model.Node, taints []corev1.Taint) []corev1.Taint {
-	var out []corev1.Taint
-	for _, t := range taints {
-		starting := n.Claim != nil && slices.ContainsFunc(n.Claim.Spec.StartupTaints,
-			func(s corev1.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
-		if !starting && !apiv1.IsEphemeralTaint(t) {
-			out = append(out, t)
-		}
+// isTemporary reports whether the taint is removed before n is initialized. An initialized node has only the taint of staged
+// moves, which is removed before the pods that are nominated to the node are bound.
+func isTemporary(n *model.Node, t corev1.Taint) bool {
+	if initialized(n) {
+		return n.Claim != nil && t.Key == apiv1.StagedMoveTaintKey
 	}
-	return out
+	return apiv1.IsEphemeralTaint(t) || n.Claim != nil &&
+		slices.ContainsFunc(n.Claim.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) })
 }

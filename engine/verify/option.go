@@ -23,6 +23,8 @@ type catalog struct {
 	types      map[string]map[string]*model.InstanceType // by pool and name
 	sums       map[string]*demand                        // summed demands of DaemonSets, by their keys
 	lists      map[optionListKey]*optionList
+	// reported are the lowest attach limits that existing nodes report, by type and driver. It is nil until computed.
+	reported map[string]map[string]int
 }
 
 func newCatalog(s *model.Snapshot, index *nodematch.Index) *catalog {

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
@@ -17,7 +18,8 @@ const maxOptions = 600
 func (c *checker) planned(i int) {
 	n := &c.plan.Nodes[i]
 	name := c.nameOf(i)
-	if !c.usable(name, n.Pool) {
+	if detail := c.problemOf(n.Pool); detail != "" {
+		c.add(Violation{Rule: RulePool, Node: name, Detail: detail})
 		return
 	}
 	t := c.catalog.templateOf(n)
@@ -40,30 +42,23 @@ func (c *checker) planned(i int) {
 	}
 }
 
-// usable checks that the pool is that of the snapshot and may launch nodes.
-func (c *checker) usable(node string, pool *model.Pool) bool {
-	bad := func(detail string) bool {
-		c.add(Violation{Rule: RulePool, Node: node, Detail: detail})
-		return false
-	}
+// problemOf returns why the pool may not launch nodes, or is not that of the snapshot. It is empty if there is no problem.
+func (c *checker) problemOf(pool *model.Pool) string {
 	if pool == nil || pool.Object == nil {
-		return bad("has no pool")
+		return "has no pool"
 	}
 	known, ok := c.snapshot.Pool(pool.Name)
 	switch {
 	case !ok || known.Object != pool.Object:
-		return bad("its pool is not in the snapshot")
+		return "its pool is not in the snapshot"
 	case pool.Object.DeletionTimestamp != nil:
-		return bad("its pool is being deleted")
+		return "its pool is being deleted"
 	case pool.Object.Spec.Replicas != nil:
-		return bad("its pool is static")
+		return "its pool is static"
+	case !condition.IsTrue(pool.Object, "Ready"):
+		return "its pool is not ready"
 	}
-	for _, cond := range pool.Object.Status.Conditions {
-		if cond.Type == "Ready" && cond.Status == "True" {
-			return true
-		}
-	}
-	return bad("its pool is not ready")
+	return ""
 }
 
 // A load is the sum of the demands of the pods that a plan places on one node.
