@@ -47,9 +47,6 @@ type group struct {
 	daemons []Daemon
 	planned []*corev1.Pod
 	next    int // number of planned pods that are placed or refused
-	// unsettled is true if the node has no certain domain of a topology key (see checkSettled). Then a violation is
-	// reported for all pods at the start, and later only their anti-affinity is checked.
-	unsettled bool
 }
 
 // classes are the classes of all pods of the cluster after the plan.

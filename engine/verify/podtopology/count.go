@@ -24,23 +24,22 @@ type count struct {
 // A domainCount is the highest possible number and the certain number of pods in a domain.
 type domainCount struct{ most, certain int }
 
-// add counts pods on a node that may be in one of the domains. Pods that are not certain are added to the highest possible
-// numbers only. For spread constraints, pods of a node with several possible domains are not certain either.
-func (c *count) add(n *Node, domains []string, pods int, certain bool) {
-	if pods == 0 || len(domains) == 0 || c.eligible != nil && !c.eligible.nodes[n] || n.Deleting && c.affinity {
+// add counts pods on a node whose topology key may have one of the values. Pods that are not certain are added to the highest
+// possible numbers only. For spread constraints, pods of a node with several possible domains are not certain either.
+func (c *count) add(n *Node, values []string, pods int, certain bool) {
+	if pods == 0 || len(values) == 0 || c.eligible != nil && !c.eligible.nodes[n] || n.Deleting && c.affinity {
 		return
 	}
 	c.anywhere += pods
-	for _, value := range domains {
+	for _, value := range values {
 		d := c.domains[value]
 		d.most += pods
 		c.domains[value] = d
 	}
-	value, settled := n.certainDomain(c.topologyKey)
-	if settled && certain && (c.eligible == nil || len(n.domain(c.topologyKey)) == 1) {
-		d := c.domains[value]
+	if of := n.domain(c.topologyKey); certain && of.settled && (c.eligible == nil || len(of.values) == 1) {
+		d := c.domains[of.certain]
 		d.certain += pods
-		c.domains[value] = d
+		c.domains[of.certain] = d
 	}
 }
 
@@ -50,28 +49,20 @@ func (c *count) addPresent(g *group) {
 	if c.eligible != nil {
 		running = g.lasting
 	}
-	c.add(g.node, g.node.domain(c.topologyKey), running, true)
+	c.add(g.node, g.node.domain(c.topologyKey).values, running, true)
 	for _, d := range g.daemons {
-		c.add(g.node, g.node.domainWith(d.Selector, c.topologyKey), 1, d.Certain)
+		c.add(g.node, g.node.valuesWith(d.Selector, c.topologyKey), 1, d.Certain)
 	}
 }
 
 // most returns the highest number of pods in any domain that the node may be in, and the value of that domain.
 func (c *count) most(n *Node) (value string, pods int) {
-	for _, v := range n.domain(c.topologyKey) {
+	for _, v := range n.domain(c.topologyKey).values {
 		if most := c.domains[v].most; most > pods {
 			value, pods = v, most
 		}
 	}
 	return value, pods
-}
-
-// certain returns how many pods are certain to share a domain with the node.
-func (c *count) certain(n *Node) int {
-	if value, settled := n.certainDomain(c.topologyKey); settled {
-		return c.domains[value].certain
-	}
-	return 0
 }
 
 // leastExcept returns the lowest certain number of pods over the eligible domains other than value. It is zero if there are
@@ -121,7 +112,7 @@ func (s spreadConstraint) eligibility(rules *podRules, nodes []*Node) *eligibili
 	for _, n := range nodes {
 		if s.counts(n, rules) {
 			out.nodes[n] = true
-			if values := n.domain(s.topologyKey); len(values) == 1 && !n.Deleting {
+			if values := n.domain(s.topologyKey).values; len(values) == 1 && !n.Deleting {
 				out.domains[values[0]] = true
 			}
 		}
@@ -133,7 +124,7 @@ func (s spreadConstraint) eligibility(rules *podRules, nodes []*Node) *eligibili
 // constraints of the pod and meet its node inclusion policies.
 func (s spreadConstraint) counts(n *Node, rules *podRules) bool {
 	for _, other := range rules.spread {
-		if len(n.domain(other.topologyKey)) == 0 {
+		if len(n.domain(other.topologyKey).values) == 0 {
 			return false
 		}
 	}

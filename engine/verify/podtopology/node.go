@@ -26,7 +26,18 @@ type Node struct {
 	Daemons []Daemon
 
 	// newReplay sets the field below at the beginning of each check.
-	domains map[string][]string // by topology key
+	domains map[string]domain // by topology key
+}
+
+// A domain is what is known of the domain of a node for one topology key.
+type domain struct {
+	// values are the sorted values that the key may have on the node, none if the node lacks the label.
+	values []string
+	// certain is the domain in which pods on the node are counted as certain. If several values are possible, it is an
+	// artificial value that only pods of this node have. If settled is false, there is no such domain: the node lacks the label
+	// or may lack it.
+	certain string
+	settled bool
 }
 
 // A Daemon is a DaemonSet's pod on a node that does not run it yet.
@@ -40,19 +51,26 @@ type Daemon struct {
 	Certain bool
 }
 
-// domain returns the sorted values that the topology key may have on the node, none if the node lacks the label.
-// Without a hostname label, the node's name is its hostname.
-func (n *Node) domain(key string) []string {
-	known, ok := n.domains[key]
-	if !ok {
-		known = n.domainWith(nil, key)
-		n.domains[key] = known
+// domain returns the domain of the node. A node without a hostname label has its name as hostname.
+func (n *Node) domain(key string) domain {
+	d, ok := n.domains[key]
+	if ok {
+		return d
 	}
-	return known
+	d.values = n.valuesWith(nil, key)
+	d.settled = len(d.values) > 0 && (key == corev1.LabelHostname || !slices.ContainsFunc(n.Labels, func(l *nodematch.LabelSet) bool {
+		_, has := l.Labels()[key]
+		return !has
+	}))
+	if d.certain = "(open) " + n.Name; len(d.values) == 1 { // no label value contains parentheses
+		d.certain = d.values[0]
+	}
+	n.domains[key] = d
+	return d
 }
 
-// domainWith returns the values that the key may have on the node if a pod with the selector runs there.
-func (n *Node) domainWith(selector *nodematch.Selector, key string) []string {
+// valuesWith returns the sorted values that the key may have on the node if a pod with the selector runs there.
+func (n *Node) valuesWith(selector *nodematch.Selector, key string) []string {
 	values := make(map[string]bool)
 	for _, l := range n.Labels {
 		if v, ok := l.Labels()[key]; ok && l.MatchedBy(selector) {
@@ -68,25 +86,4 @@ func (n *Node) domainWith(selector *nodematch.Selector, key string) []string {
 // matchedBy reports whether the selector matches all label sets that the node may have.
 func (n *Node) matchedBy(s *nodematch.Selector) bool {
 	return !slices.ContainsFunc(n.Labels, func(l *nodematch.LabelSet) bool { return !l.MatchedBy(s) })
-}
-
-// certainDomain returns the domain in which pods on the node are counted as certain. If several values are possible, it
-// is an artificial value that only pods of this node have. ok is false if the node lacks the label or may lack it.
-func (n *Node) certainDomain(key string) (string, bool) {
-	values := n.domain(key)
-	switch {
-	case len(values) == 0 || n.mayLack(key):
-		return "", false
-	case len(values) == 1:
-		return values[0], true
-	}
-	return "(open) " + n.Name, true // no label value contains parentheses
-}
-
-// mayLack reports whether the node has no value of the key in one of its label sets. A node never lacks its hostname.
-func (n *Node) mayLack(key string) bool {
-	return key != corev1.LabelHostname && slices.ContainsFunc(n.Labels, func(l *nodematch.LabelSet) bool {
-		_, ok := l.Labels()[key]
-		return !ok
-	})
 }

@@ -25,7 +25,7 @@ func newReplay(rules *Rules, nodes []*Node) *replay {
 		counts: make(map[string]*count), eligible: make(map[string]*eligibility),
 	}
 	for _, n := range nodes {
-		n.domains = make(map[string][]string)
+		n.domains = make(map[string]domain)
 		for _, g := range r.classes.groupsOf(n) {
 			if len(g.planned) > 0 {
 				r.planned = append(r.planned, g)
@@ -37,12 +37,6 @@ func newReplay(rules *Rules, nodes []*Node) *replay {
 	}
 	for _, g := range r.planned {
 		r.addCounts(g.class)
-		for _, s := range g.class.rules.spread {
-			r.checkSettled(g, Spread, s.topologyKey)
-		}
-		for _, t := range g.class.rules.affinity {
-			r.checkSettled(g, Affinity, t.topologyKey)
-		}
 	}
 	for _, k := range r.classes.all {
 		for _, g := range k.groups {
@@ -117,21 +111,6 @@ func (r *replay) countHolders(k *class) {
 	}
 }
 
-// checkSettled reports the pods of the group if certainDomain returns no domain for its node and the topology key.
-func (r *replay) checkSettled(g *group, rule Rule, key string) {
-	if _, ok := g.node.certainDomain(key); ok || g.unsettled {
-		return
-	}
-	g.unsettled = true
-	detail := "the node has no label " + key
-	if values := g.node.domain(key); len(values) > 0 {
-		detail = fmt.Sprintf("the value of %s is not settled: any of %q, or the node lacks the label", key, values)
-	}
-	for _, pod := range g.planned {
-		r.report(g, pod, Violation{Rule: rule, Detail: detail})
-	}
-}
-
 func (r *replay) report(g *group, pod *corev1.Pod, v Violation) {
 	v.Node, v.Pod = g.node.Name, pod.Namespace+"/"+pod.Name
 	r.found = append(r.found, v)
@@ -198,6 +177,6 @@ func placeNext(rest []*group, firstPod bool) (placed bool) {
 func (g *group) place() {
 	g.next++
 	for _, c := range g.class.counts {
-		c.add(g.node, g.node.domain(c.topologyKey), 1, true)
+		c.add(g.node, g.node.domain(c.topologyKey).values, 1, true)
 	}
 }
