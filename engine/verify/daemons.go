@@ -1,12 +1,9 @@
 package verify
 
 import (
-	"maps"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
@@ -27,12 +24,12 @@ func (c *catalog) readDaemonSets() {
 		if d.Object.DeletionTimestamp != nil {
 			continue
 		}
-		pod := podOfDaemonSet(d.Object)
+		pod := podOfDaemonSet(d)
 		one := &daemon{demand: demandOf(pod, c.index), pod: pod, uncertain: hasVolumeClaims(pod)}
 		if !fitsAlone(c.snapshot, one.requests) {
 			continue
 		}
-		one.volumes = slices.DeleteFunc(c.attachmentsOf(d.Pod.Object), func(a *attachment) bool { return a.problem != "" })
+		one.volumes = slices.DeleteFunc(c.attachmentsOf(pod), func(a *attachment) bool { return a.problem != "" })
 		c.daemons = append(c.daemons, one)
 	}
 	for _, a := range c.daemons {
@@ -69,41 +66,20 @@ func hasVolumeClaims(pod *corev1.Pod) bool {
 	})
 }
 
-// podOfDaemonSet returns the pod that the DaemonSet creates on a node. As in the API server, missing requests are set
-// to the limits. The tolerations that the DaemonSet controller adds are included.
-func podOfDaemonSet(set *appsv1.DaemonSet) *corev1.Pod {
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name, Labels: set.Spec.Template.Labels},
-		Spec:       *set.Spec.Template.Spec.DeepCopy(),
-	}
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			r := &containers[i].Resources
-			requests := maps.Clone(r.Limits)
-			if requests == nil {
-				requests = corev1.ResourceList{}
-			}
-			maps.Copy(requests, r.Requests)
-			r.Requests = requests
+// podOfDaemonSet returns the pod that the DaemonSet creates on a node, with the tolerations that the DaemonSet controller adds.
+func podOfDaemonSet(d *model.Daemon) *corev1.Pod {
+	pod := d.Pod.Object.DeepCopy()
+	add := func(effect corev1.TaintEffect, taints ...string) {
+		for _, key := range taints {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations,
+				corev1.Toleration{Key: key, Effect: effect, Operator: corev1.TolerationOpExists})
 		}
 	}
-	tolerated := []corev1.Taint{
-		{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
-		{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
-		{Key: corev1.TaintNodeDiskPressure, Effect: corev1.TaintEffectNoSchedule},
-		{Key: corev1.TaintNodeMemoryPressure, Effect: corev1.TaintEffectNoSchedule},
-		{Key: corev1.TaintNodePIDPressure, Effect: corev1.TaintEffectNoSchedule},
-		{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
-	}
+	add(corev1.TaintEffectNoExecute, corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable)
+	add(corev1.TaintEffectNoSchedule, corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure,
+		corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable)
 	if pod.Spec.HostNetwork {
-		tolerated = append(tolerated, corev1.Taint{
-			Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule,
-		})
-	}
-	for _, t := range tolerated {
-		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
-			Key: t.Key, Effect: t.Effect, Operator: corev1.TolerationOpExists,
-		})
+		add(corev1.TaintEffectNoSchedule, corev1.TaintNodeNetworkUnavailable)
 	}
 	return pod
 }

@@ -62,7 +62,7 @@ func requestsOf(pod *corev1.Pod) model.Resources {
 
 // untolerated returns the first taint that excludes the pod from a node, if any.
 func (d *demand) untolerated(taints []corev1.Taint) (corev1.Taint, bool) {
-	return nodematch.Untolerated(d.tolerations, taints)
+	return model.Untolerated(d.tolerations, taints)
 }
 
 // clash returns the first host port that both d and o use.

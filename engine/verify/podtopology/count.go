@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // A count is the number of pods in each topology domain, updated during the replay. It counts either the pods that a
@@ -101,7 +101,7 @@ func (s spreadConstraint) eligibilityID(rules *podRules) string {
 		id += fmt.Sprintf(" %p", rules.selector)
 	}
 	if s.honorTaints {
-		id += " " + nodematch.TolerationsText(rules.tolerations)
+		id += " " + tolerationsText(rules.tolerations)
 	}
 	return id
 }
@@ -131,6 +131,6 @@ func (s spreadConstraint) counts(n *Node, rules *podRules) bool {
 	if s.honorAffinity && !n.matchedBy(rules.selector) {
 		return false
 	}
-	_, kept := nodematch.Untolerated(rules.tolerations, n.Taints)
+	_, kept := model.Untolerated(rules.tolerations, n.Taints)
 	return !s.honorTaints || !kept
 }

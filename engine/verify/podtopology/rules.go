@@ -2,6 +2,7 @@ package podtopology
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -37,7 +38,7 @@ func (r *podRules) terms() []*term {
 
 // id returns a text that is equal for equal rules only.
 func (r *podRules) id() string {
-	text := fmt.Sprintf("%q %q %p\n%s", idsOf(r.affinity), idsOf(r.antiAffinity), r.selector, nodematch.TolerationsText(r.tolerations))
+	text := fmt.Sprintf("%q %q %p\n%s", idsOf(r.affinity), idsOf(r.antiAffinity), r.selector, tolerationsText(r.tolerations))
 	for _, s := range r.spread {
 		text += fmt.Sprintf("%q %d %d %t %t\n", s.id, s.maxSkew, s.minDomains, s.honorAffinity, s.honorTaints)
 	}
@@ -50,6 +51,15 @@ func idsOf(terms []*term) []string {
 		ids = append(ids, t.id)
 	}
 	return ids
+}
+
+// tolerationsText returns a text that is equal for equal lists of tolerations.
+func tolerationsText(tolerations []corev1.Toleration) string {
+	var b strings.Builder
+	for _, t := range tolerations {
+		fmt.Fprintf(&b, "%s %s %q %s\n", t.Key, t.Operator, t.Value, t.Effect)
+	}
+	return b.String()
 }
 
 // Rules are the required affinity, anti-affinity and spread constraints of the pods that the check of a plan looks at.
