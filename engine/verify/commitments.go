@@ -13,24 +13,21 @@ import (
 // commitment covers the node.
 func checkCommitments(c *checker) {
 	used := make(map[string]int64)
-	found := c.found
-	defer func() {
-		if len(c.found) > len(found) && c.snapshot.Coverage() != nil && billed(c.snapshot, c.plan) {
-			c.found = found
-		}
-	}()
 	for i := range c.plan.Nodes {
 		o := c.plan.Nodes[i].Offering
 		if o.Commitment == "" {
 			continue
 		}
-		use, left := o.UseOf(o.Commitment), c.snapshot.Coverage().Left(o.Commitment)
-		if use <= 0 || use > left-used[o.Commitment] {
-			c.add(Violation{Rule: RuleCommitment, Node: c.nameOf(i), Detail: fmt.Sprintf(
-				"uses %d units of %s, which has %d left", use, o.Commitment, max(0, left-used[o.Commitment]))})
+		use, left := o.UseOf(o.Commitment), c.snapshot.Coverage().Left(o.Commitment)-used[o.Commitment]
+		if use > 0 && use <= left {
+			used[o.Commitment] += use
 			continue
 		}
-		used[o.Commitment] += use
+		if c.snapshot.Coverage() != nil && billed(c.snapshot, c.plan) {
+			return
+		}
+		c.add(Violation{Rule: RuleCommitment, Node: c.nameOf(i), Detail: fmt.Sprintf(
+			"uses %d units of %s, which has %d left", use, o.Commitment, max(0, left))})
 	}
 }
 
@@ -86,26 +83,4 @@ func coveredPrice(o model.Offering, id string) float64 {
 		}
 	}
 	return o.Price
-}
-
-// consolidations checks, if there are commitments, that the replacements of all consolidations together cost less than the
-// nodes that they remove. The method cheaper checks each consolidation by itself.
-func (c *commandChecker) consolidations(s *model.Snapshot, removed []*model.Node, replacements float64) {
-	if s.Coverage() == nil || len(removed) == 0 {
-		return
-	}
-	if have := priceOfSet(s, removed); !(replacements < have) {
-		c.add(RulePrice, removed[0].Name, "", "with the nodes of all consolidations costs %v beyond commitments, the replacements up to %v", have, replacements)
-	}
-}
-
-// priceOfSet returns by how much the bill falls when the nodes end, in dollars per hour.
-func priceOfSet(s *model.Snapshot, nodes []*model.Node) float64 {
-	sum, names := 0.0, make([]string, len(nodes))
-	for i, n := range nodes {
-		if names[i] = n.Name; !s.Coverage().Has(n.Name) {
-			sum += priceOf(s, n)
-		}
-	}
-	return sum + s.Coverage().Released(names...)
 }
