@@ -7,7 +7,6 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
 )
 
@@ -70,10 +69,8 @@ type checker struct {
 
 // newChecker returns a checker that has read the DaemonSets of the snapshot, but not its pods.
 func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
-	index := nodematch.NewIndex(apiv1.CoreLabels().With(r.Labels).Aliases)
-	catalog := newCatalog(s, index)
 	c := &checker{
-		snapshot: s, plan: p, catalog: catalog,
+		snapshot: s, plan: p, catalog: newCatalog(s, r),
 		rules:    podtopology.NewRules(s.Namespaces.Values()),
 		bound:    make(map[string][]*corev1.Pod),
 		demands:  make(map[*corev1.Pod]*demand),
@@ -83,7 +80,7 @@ func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	for i := range p.Nodes {
 		c.position[c.nameOf(i)] = i + 1
 	}
-	catalog.readDaemonSets()
+	c.catalog.readDaemonSets()
 	return c
 }
 
@@ -109,7 +106,7 @@ func (c *checker) readPods(defaults func(*model.Pod) []corev1.TopologySpreadCons
 	}
 	for name, pods := range c.snapshot.EachBound() {
 		for _, p := range pods {
-			if ended(p.Object) {
+			if p.Terminal() {
 				continue
 			}
 			c.bound[name] = append(c.bound[name], p.Object)

@@ -34,7 +34,7 @@ func (c *catalog) readDaemonSets() {
 	}
 	for _, a := range c.daemons {
 		for _, b := range c.daemons {
-			if _, conflict := a.clash(b.demand); conflict && a != b {
+			if _, conflict := clash(a.ports, b.ports); conflict && a != b {
 				a.uncertain = true
 			}
 		}

@@ -21,36 +21,36 @@ type demand struct {
 	volumes     []*attachment
 }
 
-// demandOf returns the demand of a pod that is to be placed, without its volumes.
+// demandOf returns the demand of a pod without its volumes.
 func demandOf(pod *corev1.Pod, index *nodematch.Index) *demand {
-	d := demandOfBound(pod)
-	d.selector = index.Selector(pod)
-	return d
-}
-
-// demandOfBound returns the demand of a bound pod, without its node selector and volumes.
-func demandOfBound(pod *corev1.Pod) *demand {
-	d := &demand{
+	return &demand{
 		key:         nameOfPod(pod),
 		requests:    requestsOf(pod),
+		ports:       hostPorts(pod),
 		tolerations: pod.Spec.Tolerations,
+		selector:    index.Selector(pod),
 	}
-	addPorts := func(container corev1.Container) {
+}
+
+// hostPorts returns the ports with a host port of the containers that run as long as the pod, which includes sidecars.
+func hostPorts(pod *corev1.Pod) []corev1.ContainerPort {
+	var out []corev1.ContainerPort
+	add := func(container corev1.Container) {
 		for _, port := range container.Ports {
 			if port.HostPort > 0 {
-				d.ports = append(d.ports, port)
+				out = append(out, port)
 			}
 		}
 	}
 	for _, container := range pod.Spec.Containers {
-		addPorts(container)
+		add(container)
 	}
 	for _, container := range pod.Spec.InitContainers {
 		if container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			addPorts(container) // it keeps running
+			add(container)
 		}
 	}
-	return d
+	return out
 }
 
 // requestsOf returns the requests that kube-scheduler counts for the pod.
@@ -65,10 +65,10 @@ func (d *demand) untolerated(taints []corev1.Taint) (corev1.Taint, bool) {
 	return model.Untolerated(d.tolerations, taints)
 }
 
-// clash returns the first host port that both d and o use.
-func (d *demand) clash(o *demand) (int32, bool) {
-	for _, p := range d.ports {
-		for _, q := range o.ports {
+// clash returns the first host port of a that b has too.
+func clash(a, b []corev1.ContainerPort) (int32, bool) {
+	for _, p := range a {
+		for _, q := range b {
 			if p.HostPort == q.HostPort && cmp.Or(p.Protocol, corev1.ProtocolTCP) == cmp.Or(q.Protocol, corev1.ProtocolTCP) &&
 				(anyIP(p.HostIP) || anyIP(q.HostIP) || p.HostIP == q.HostIP) {
 				return p.HostPort, true

@@ -49,27 +49,32 @@ func (c *checker) placements() {
 // already run on it.
 func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) {
 	labels, taints := nodematch.Of(c.catalog.nodeOf(n)), taintsOf(n)
-	others, expected := c.catalog.expect(labels, taints, there)
+	missing, expected := c.catalog.expect(labels, taints, there)
 	present := &demand{requests: expected}
-	for _, d := range others {
+	var ports []corev1.ContainerPort
+	for _, d := range missing {
+		ports = append(ports, d.ports...)
 		present.volumes = append(present.volumes, d.volumes...)
 	}
 	for _, p := range there {
-		d := demandOfBound(p)
-		others = append(others, d)
-		present.requests = present.requests.Plus(d.requests)
+		ports = append(ports, hostPorts(p)...)
+		present.requests = present.requests.Plus(requestsOf(p))
 		present.volumes = append(present.volumes, c.catalog.attachmentsOf(p)...)
 	}
 	_, allocatable := reported(n)
 	o := &option{
-		instanceType: c.catalog.typesOf(n.Pool)[n.Labels[corev1.LabelInstanceTypeStable]],
 		allocatable:  allocatable,
 		attachLimits: c.catalog.attachLimitsOf(n),
 		labels:       []*nodematch.LabelSet{labels},
 		present:      []*demand{present},
 	}
+	types := c.snapshot.Types(n.Pool)
+	isType := func(t *model.InstanceType) bool { return t.Name == n.Labels[corev1.LabelInstanceTypeStable] }
+	if at := slices.IndexFunc(types, isType); at >= 0 {
+		o.instanceType = types[at]
+	}
 	list := &optionList{options: []*option{o}, labels: o.labels, free: model.Resources{}}
-	c.suits(n.Name, list, taints, c.loadOf(n.Name, pods, others))
+	c.suits(n.Name, list, taints, c.loadOf(n.Name, pods, ports))
 }
 
 // expect returns the demands of the DaemonSet pods that a node should run but does not run yet, and the resources to
@@ -108,11 +113,6 @@ func (c *checker) onClaim(n *model.Node, pods []*model.Pod) {
 		c.add(Violation{Rule: RuleType, Node: n.Name, Detail: "no known type meets its requirements"})
 	}
 	c.suits(n.Name, list, t.taints, c.loadOf(n.Name, pods, nil))
-}
-
-// ended reports whether the pod has completed and uses no resources.
-func ended(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // ownedBy reports whether the DaemonSet with the name owns the pod. An empty name stands for any DaemonSet.

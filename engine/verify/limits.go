@@ -6,9 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
 // limits checks that no pool exceeds its limits by the planned nodes, even if each is launched as its largest option.
@@ -31,9 +29,8 @@ func Charge(n *model.PlannedNode) model.Resources { return largest(n.Options) }
 // in the list that are within the limits count as launched. reserved is, by pool, the capacity of nodes that are about
 // to be launched and are not in s.
 func (r Rules) WithinLimits(s *model.Snapshot, nodes []model.PlannedNode, reserved map[string]model.Resources) []bool {
-	catalog := newCatalog(s, nodematch.NewIndex(apiv1.CoreLabels().With(r.Labels).Aliases))
 	ok := make([]bool, len(nodes))
-	for i, detail := range catalog.excesses(nodes, s.Nodes(), reserved) {
+	for i, detail := range newCatalog(s, r).excesses(nodes, s.Nodes(), reserved) {
 		ok[i] = detail == ""
 	}
 	return ok

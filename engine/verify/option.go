@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
@@ -20,35 +20,18 @@ type catalog struct {
 
 	templates  map[string]*template // by pool and requirements
 	typeLabels map[*model.InstanceType]*typeLabels
-	types      map[string]map[string]*model.InstanceType // by pool and name
-	sums       map[string]*demand                        // summed demands of DaemonSets, by their keys
 	lists      map[optionListKey]*optionList
 	// reported are the lowest attach limits that existing nodes report, by type and driver. It is nil until computed.
 	reported map[string]map[string]int
 }
 
-func newCatalog(s *model.Snapshot, index *nodematch.Index) *catalog {
+func newCatalog(s *model.Snapshot, r Rules) *catalog {
 	return &catalog{
-		snapshot: s, index: index,
+		snapshot: s, index: nodematch.NewIndex(apiv1.CoreLabels().With(r.Labels).Aliases),
 		templates:  make(map[string]*template),
 		typeLabels: make(map[*model.InstanceType]*typeLabels),
-		types:      make(map[string]map[string]*model.InstanceType),
-		sums:       make(map[string]*demand),
 		lists:      make(map[optionListKey]*optionList),
 	}
-}
-
-// typesOf returns the instance types of a pool by name.
-func (c *catalog) typesOf(pool string) map[string]*model.InstanceType {
-	types, ok := c.types[pool]
-	if !ok {
-		types = make(map[string]*model.InstanceType)
-		for _, t := range c.snapshot.Types(pool) {
-			types[t.Name] = t
-		}
-		c.types[pool] = types
-	}
-	return types
 }
 
 // claimTypes returns the types that may be launched for a claim without an instance.
@@ -119,7 +102,8 @@ func (c *catalog) optionOf(t *template, it *model.InstanceType) *option {
 			Detail: "has no available offering within the node's requirements"})
 	}
 	for _, l := range o.labels {
-		if d := c.daemonsAt(l, t); !slices.Contains(o.present, d) {
+		d := c.daemonsAt(l, t)
+		if !slices.ContainsFunc(o.present, func(known *demand) bool { return known.key == d.key }) {
 			o.present = append(o.present, d)
 		}
 	}
@@ -167,7 +151,7 @@ func (c *catalog) addLabelSets(o *option, keys []string, values [][]nodematch.Va
 	}
 	add(labels)
 	for i, key := range keys {
-		if !c.index.Relevant(key) {
+		if !c.index.Relevant[key] {
 			continue
 		}
 		for _, v := range values[i][1:] {
@@ -178,23 +162,18 @@ func (c *catalog) addLabelSets(o *option, keys []string, values [][]nodematch.Va
 	}
 }
 
-// daemonsAt returns the summed demand of the DaemonSets that run on a node with these labels.
+// daemonsAt returns the summed demand of the DaemonSets that run on a node with these labels. Its key has their names.
 func (c *catalog) daemonsAt(l *nodematch.LabelSet, t *template) *demand {
 	sum := &demand{requests: model.Resources{}}
-	var names strings.Builder
 	for _, d := range c.daemons {
 		if _, kept := d.untolerated(t.taints); kept || !l.MatchedBy(d.selector) {
 			continue
 		}
-		names.WriteString(d.key + "\n")
+		sum.key += d.key + "\n"
 		sum.requests = sum.requests.Plus(d.requests)
 		sum.ports = append(sum.ports, d.ports...)
 		sum.volumes = append(sum.volumes, d.volumes...)
 	}
-	if known, ok := c.sums[names.String()]; ok {
-		return known
-	}
-	c.sums[names.String()] = sum
 	return sum
 }
 
@@ -239,11 +218,14 @@ func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
 	if len(n.Options) > maxOptions {
 		problem("", fmt.Sprintf("has %d options, more than the %d that a claim may name", len(n.Options), maxOptions))
 	}
-	types := c.typesOf(n.Pool.Name)
+	ofPool := make(map[*model.InstanceType]bool)
+	for _, it := range c.snapshot.Types(n.Pool.Name) {
+		ofPool[it] = true
+	}
 	seen := make(map[*model.InstanceType]bool, len(n.Options))
 	for i, it := range n.Options {
 		switch {
-		case types[it.Name] != it:
+		case !ofPool[it]:
 			problem(it.Name, "is not a type of the pool")
 		case seen[it]:
 			problem(it.Name, "is listed twice")
@@ -277,7 +259,7 @@ func (c *catalog) newList(t *template, types []*model.InstanceType) *optionList 
 // holds reports whether each option has room for the load, whichever pods are present. If the load and some present pod have
 // host ports, it returns false without comparing them.
 func (l *optionList) holds(load *load) bool {
-	if l.hostPorts && len(load.ports.ports) > 0 {
+	if l.hostPorts && len(load.ports) > 0 {
 		return false
 	}
 	for name, want := range load.requests {

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -59,9 +60,7 @@ func (c *checker) diversity(node string, n *model.PlannedNode, t *template) {
 
 // countDistinct returns how many values the options have for a label. A type that leaves the value open has none.
 func (c *catalog) countDistinct(options []*model.InstanceType, t *template, key string) int {
-	if stable, ok := c.index.Aliases[key]; ok {
-		key = stable
-	}
+	key = cmp.Or(c.index.Aliases[key], key)
 	at := slices.Index(t.keys, key)
 	values := make(map[string]bool)
 	for _, it := range options {

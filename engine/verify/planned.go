@@ -65,8 +65,8 @@ func (c *checker) problemOf(pool *model.Pool) string {
 type load struct {
 	pods     []*demand
 	requests model.Resources
-	ports    *demand    // host ports of these pods and of the other pods of the node
-	rules    []nodeRule // without duplicate selectors
+	ports    []corev1.ContainerPort // host ports of these pods and of the other pods of the node
+	rules    []nodeRule             // without duplicate selectors
 }
 
 // A nodeRule is the node selector of a pod or of one of its volumes.
@@ -86,26 +86,19 @@ func (r nodeRule) broken(labels map[string]string) Violation {
 		Detail: fmt.Sprintf("the volume of claim %s cannot be attached to a node with %v", r.claim, labels)}
 }
 
-// loadOf returns the load of pods on a node that also runs the pods in others. It checks that none of the pods has a host
+// loadOf returns the load of pods on a node whose other pods have the given ports. It checks that none of the pods has a host
 // port of another pod of the node, and that their volumes have no problem.
-func (c *checker) loadOf(node string, pods []*model.Pod, others []*demand) *load {
-	l := &load{
-		requests: model.Resources{},
-		ports:    &demand{},
-	}
+func (c *checker) loadOf(node string, pods []*model.Pod, ports []corev1.ContainerPort) *load {
+	l := &load{requests: model.Resources{}, ports: ports}
 	for _, p := range pods {
-		l.pods = append(l.pods, c.demands[p.Object])
-	}
-	for _, o := range others {
-		l.ports.ports = append(l.ports.ports, o.ports...)
-	}
-	for _, d := range l.pods {
+		d := c.demands[p.Object]
+		l.pods = append(l.pods, d)
 		l.requests = l.requests.Plus(d.requests)
-		if port, both := d.clash(l.ports); both {
+		if port, both := clash(d.ports, l.ports); both {
 			c.add(Violation{Rule: RulePorts, Node: node, Pod: d.key,
 				Detail: fmt.Sprintf("host port %d is taken", port)})
 		}
-		l.ports.ports = append(l.ports.ports, d.ports...)
+		l.ports = append(l.ports, d.ports...)
 		l.addRule(nodeRule{d.selector, d.key, ""})
 		for _, a := range d.volumes {
 			if a.problem != "" {
@@ -167,7 +160,7 @@ func (c *checker) fits(node string, o *option, l *load) {
 					Detail: fmt.Sprintf("pods request %d of %s, %d is free", want, name, max(have, 0))})
 			}
 		}
-		if port, both := present.clash(l.ports); both {
+		if port, both := clash(present.ports, l.ports); both {
 			c.add(Violation{Rule: RulePorts, Node: node, Type: o.name,
 				Detail: fmt.Sprintf("a pod and a DaemonSet have host port %d", port)})
 		}

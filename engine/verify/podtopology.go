@@ -102,17 +102,16 @@ func (c *catalog) lowerCertainty(n *model.Node, out *podtopology.Node) {
 		return
 	}
 	_, used := c.expect(out.Labels[0], out.Taints, out.Running)
-	ports := &demand{}
+	var ports []corev1.ContainerPort
 	for _, p := range out.Running {
-		d := demandOfBound(p)
-		used = used.Plus(d.requests)
-		ports.ports = append(ports.ports, d.ports...)
+		used = used.Plus(requestsOf(p))
+		ports = append(ports, hostPorts(p)...)
 	}
 	_, allocatable := reported(n)
 	_, _, short := used.Short(allocatable)
 	for i := range out.Daemons {
 		d := &out.Daemons[i]
-		if _, conflict := demandOfBound(d.Pod).clash(ports); short || conflict {
+		if _, conflict := clash(hostPorts(d.Pod), ports); short || conflict {
 			d.Certain = false
 		}
 	}

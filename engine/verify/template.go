@@ -72,7 +72,7 @@ func (c *catalog) templateOfClaim(claim *apiv1.NodeClaim) *template {
 
 func (c *catalog) newTemplate(labels map[string]string, claim, pool []requirement, launching bool) *template {
 	ofClaim, ofPool := nodematch.GroupByKey(claim, c.index.Aliases), nodematch.GroupByKey(pool, c.index.Aliases)
-	keys := slices.Collect(c.index.Keys())
+	keys := slices.Collect(maps.Keys(c.index.Relevant))
 	keys = slices.AppendSeq(keys, maps.Keys(labels))
 	keys = slices.AppendSeq(slices.AppendSeq(keys, maps.Keys(ofClaim)), maps.Keys(ofPool))
 	slices.Sort(keys)

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -213,9 +214,7 @@ func (c *catalog) provisionedFor(class *storagev1.StorageClass) *nodematch.Selec
 func (c *catalog) anyOf(terms []corev1.NodeSelectorTerm) *nodematch.Selector {
 	for _, t := range terms {
 		for i, e := range t.MatchExpressions {
-			if stable, ok := c.index.Aliases[e.Key]; ok {
-				t.MatchExpressions[i].Key = stable
-			}
+			t.MatchExpressions[i].Key = cmp.Or(c.index.Aliases[e.Key], e.Key)
 		}
 	}
 	return c.index.Selector(&corev1.Pod{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{

@@ -2,8 +2,6 @@ package nodematch
 
 import (
 	"encoding/json"
-	"iter"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,9 +20,10 @@ type Selector struct {
 // LabelSets, and each selector is evaluated once per LabelSet.
 type Index struct {
 	// Aliases maps deprecated label keys to stable ones. A node has both labels.
-	Aliases   map[string]string
+	Aliases map[string]string
+	// Relevant are the label keys that some selector uses.
+	Relevant  map[string]bool
 	selectors map[string]*Selector
-	relevant  map[string]bool      // label keys that some selector uses
 	sets      map[string]*LabelSet // by the values of the relevant keys
 	buffer    []byte               // reused by At
 }
@@ -40,7 +39,7 @@ func NewIndex(aliases map[string]string) *Index {
 	return &Index{
 		Aliases:   aliases,
 		selectors: make(map[string]*Selector),
-		relevant:  make(map[string]bool),
+		Relevant:  make(map[string]bool),
 		sets:      make(map[string]*LabelSet),
 	}
 }
@@ -79,23 +78,17 @@ func (x *Index) Selector(pod *corev1.Pod) *Selector {
 
 // AddKey makes a label key relevant, and also its stable key if it is deprecated.
 func (x *Index) AddKey(key string) {
-	x.relevant[key] = true
+	x.Relevant[key] = true
 	if stable, ok := x.Aliases[key]; ok {
-		x.relevant[stable] = true
+		x.Relevant[stable] = true
 	}
 }
-
-// Relevant reports whether LabelSets contain the key.
-func (x *Index) Relevant(key string) bool { return x.relevant[key] }
-
-// Keys ranges over the relevant label keys in random order.
-func (x *Index) Keys() iter.Seq[string] { return maps.Keys(x.relevant) }
 
 // At returns the LabelSet in which keys[i] has values[i]. The keys are sorted and include all relevant ones.
 func (x *Index) At(keys []string, values []Value) *LabelSet {
 	text := x.buffer[:0]
 	for i, key := range keys {
-		if !x.relevant[key] {
+		if !x.Relevant[key] {
 			continue
 		}
 		if v := x.value(keys, values, i); v.Missing {
@@ -109,7 +102,7 @@ func (x *Index) At(keys []string, values []Value) *LabelSet {
 	if !ok {
 		labels := make(map[string]string)
 		for i, key := range keys {
-			if v := x.value(keys, values, i); x.relevant[key] && !v.Missing {
+			if v := x.value(keys, values, i); x.Relevant[key] && !v.Missing {
 				labels[key] = v.Text
 			}
 		}

@@ -1,6 +1,7 @@
 package nodematch
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -30,10 +31,7 @@ func (v Value) String() string {
 func GroupByKey(spec []Requirement, aliases map[string]string) map[string][]Requirement {
 	out := make(map[string][]Requirement, len(spec))
 	for _, r := range spec {
-		key := r.Key
-		if stable, ok := aliases[key]; ok {
-			key = stable
-		}
+		key := cmp.Or(aliases[r.Key], r.Key)
 		out[key] = append(out[key], r)
 	}
 	return out
