@@ -35,60 +35,49 @@ func (c *catalog) attachLimit(o *option, driver string) (int, bool) {
 		return 0, false
 	}
 	if c.reported == nil {
-		c.reported = make(map[string]map[string]int)
+		c.reported = make(map[[2]string]int)
 		for _, n := range c.snapshot.Nodes() {
-			name := n.Labels[corev1.LabelInstanceTypeStable]
-			if c.reported[name] == nil {
-				c.reported[name] = make(map[string]int)
-			}
 			for driver, limit := range c.attachLimitsOf(n) {
-				if lowest, known := c.reported[name][driver]; !known || limit < lowest {
-					c.reported[name][driver] = limit
+				key := [2]string{n.Labels[corev1.LabelInstanceTypeStable], driver}
+				if lowest, known := c.reported[key]; !known || limit < lowest {
+					c.reported[key] = limit
 				}
 			}
 		}
 	}
-	if limit, ok := c.reported[o.instanceType.Name][driver]; ok {
+	if limit, ok := c.reported[[2]string{o.instanceType.Name, driver}]; ok {
 		return limit, true
 	}
 	limit, ok := o.instanceType.Attach[driver]
 	return limit, ok
 }
 
-// attach checks that the option can attach the volumes of the load, in addition to those of the pods that are present.
+// attach checks that the option can attach the volumes of the load, in addition to those of the pods that are present. A volume
+// that several pods use counts once. Volumes without a CSI driver have no limit.
 func (c *checker) attach(node string, o *option, l *load) {
 	for _, present := range o.present {
-		used := make(volumeSet)
+		used := make(map[string]map[string]bool) // handles of the attached volumes, by driver
+		add := func(a *attachment) (isNew bool) {
+			if used[a.driver] == nil {
+				used[a.driver] = make(map[string]bool)
+			}
+			isNew = !used[a.driver][a.handle]
+			used[a.driver][a.handle] = true
+			return isNew
+		}
 		for _, a := range present.volumes {
 			if a.problem == "" {
-				used.add(a)
+				add(a)
 			}
 		}
 		for _, d := range l.pods {
 			for _, a := range d.volumes {
-				if !used.add(a) {
-					continue
-				}
-				if limit, known := c.catalog.attachLimit(o, a.driver); known && len(used[a.driver]) > limit {
+				limit, known := c.catalog.attachLimit(o, a.driver)
+				if isNew := add(a); isNew && known && len(used[a.driver]) > limit {
 					c.add(Violation{Rule: RuleVolumes, Node: node, Type: o.name, Pod: d.key, Detail: fmt.Sprintf(
 						"driver %s attaches %d volumes at most, this is number %d", a.driver, limit, len(used[a.driver]))})
 				}
 			}
 		}
 	}
-}
-
-// A volumeSet is a set of volumes, by driver and handle.
-type volumeSet map[string]map[string]bool
-
-// add adds the volume and reports whether it is new. Volumes without a CSI driver are ignored.
-func (s volumeSet) add(a *attachment) bool {
-	if a.driver == "" || s[a.driver][a.handle] {
-		return false
-	}
-	if s[a.driver] == nil {
-		s[a.driver] = make(map[string]bool)
-	}
-	s[a.driver][a.handle] = true
-	return true
 }

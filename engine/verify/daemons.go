@@ -25,11 +25,17 @@ func (c *catalog) readDaemonSets() {
 			continue
 		}
 		pod := podOfDaemonSet(d)
-		one := &daemon{demand: demandOf(pod, c.index), pod: pod, uncertain: hasVolumeClaims(pod)}
+		one := &daemon{demand: demandOf(pod, c.index), pod: pod}
 		if !fitsAlone(c.snapshot, one.requests) {
 			continue
 		}
-		one.volumes = slices.DeleteFunc(c.attachmentsOf(pod), func(a *attachment) bool { return a.problem != "" })
+		for _, a := range c.attachmentsOf(pod) {
+			if a.problem == "" {
+				one.volumes = append(one.volumes, a)
+			}
+			// The pod may not run if its claim does not exist, or if the claim is bound in another zone.
+			one.uncertain = one.uncertain || a.claim != ""
+		}
 		c.daemons = append(c.daemons, one)
 	}
 	for _, a := range c.daemons {
@@ -55,14 +61,6 @@ func fitsAlone(s *model.Snapshot, requests model.Resources) bool {
 	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool {
 		_, allocatable := reported(n)
 		return within(allocatable)
-	})
-}
-
-// hasVolumeClaims reports whether the pod has a volume claim. Such a pod may not run, because the claim does not exist or is
-// bound in another zone.
-func hasVolumeClaims(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
 	})
 }
 

@@ -130,25 +130,9 @@ func leaving(n *model.Node) bool {
 	return n.Claim != nil && (n.Claim.DeletionTimestamp != nil || condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating))
 }
 
-// registered reports whether the node has joined with its final labels and taints.
-func registered(n *model.Node) bool {
-	return n.Object != nil && hasStage(n, apiv1.NodeRegisteredLabelKey)
-}
-
-// initialized reports whether the node reports all its resources.
-func initialized(n *model.Node) bool {
-	return registered(n) && hasStage(n, apiv1.NodeInitializedLabelKey)
-}
-
-// hasStage reports whether the node has the label of a lifecycle stage. A node that Karpenter does not manage needs no
-// such label.
-func hasStage(n *model.Node, label string) bool {
-	return n.Pool == "" && n.Claim == nil || n.Object.Labels[label] == "true"
-}
-
 // nodeOf returns a node with the labels of n, or those that it will have once it is registered.
 func (c *catalog) nodeOf(n *model.Node) *corev1.Node {
-	if registered(n) || n.Claim == nil {
+	if n.Registered || n.Claim == nil {
 		return n.Object
 	}
 	seen := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(n.Claim.Labels)}}
@@ -170,7 +154,7 @@ func reported(n *model.Node) (capacity, allocatable model.Resources) {
 	if n.Object != nil {
 		capacity, allocatable = model.CapacityOf(n.Object.Status.Capacity), model.CapacityOf(n.Object.Status.Allocatable)
 	}
-	if n.Claim != nil && !initialized(n) {
+	if n.Claim != nil && !n.Initialized {
 		fill(capacity, n.Claim.Status.Capacity)
 		fill(allocatable, n.Claim.Status.Allocatable)
 	}
@@ -187,7 +171,7 @@ func fill(have model.Resources, list corev1.ResourceList) {
 // taintsOf returns the taints of n that pods must tolerate.
 func taintsOf(n *model.Node) []corev1.Taint {
 	var all []corev1.Taint
-	if n.Claim != nil && !registered(n) {
+	if n.Claim != nil && !n.Registered {
 		all = n.Claim.Spec.Taints
 	} else {
 		all = n.Object.Spec.Taints
@@ -202,7 +186,7 @@ func taintsOf(n *model.Node) []corev1.Taint {
 // isTemporary reports whether the taint is removed before n is initialized. An initialized node has only the taint of staged
 // moves, which is removed before the pods that are nominated to the node are bound.
 func isTemporary(n *model.Node, t corev1.Taint) bool {
-	if initialized(n) {
+	if n.Initialized {
 		return n.Claim != nil && t.Key == apiv1.StagedMoveTaintKey
 	}
 	return apiv1.IsEphemeralTaint(t) || n.Claim != nil &&

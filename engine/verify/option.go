@@ -20,9 +20,8 @@ type catalog struct {
 
 	templates  map[string]*template // by pool and requirements
 	typeLabels map[*model.InstanceType]*typeLabels
-	lists      map[optionListKey]*optionList
 	// reported are the lowest attach limits that existing nodes report, by type and driver. It is nil until computed.
-	reported map[string]map[string]int
+	reported map[[2]string]int
 }
 
 func newCatalog(s *model.Snapshot, r Rules) *catalog {
@@ -30,7 +29,6 @@ func newCatalog(s *model.Snapshot, r Rules) *catalog {
 		snapshot: s, index: nodematch.NewIndex(apiv1.CoreLabels().With(r.Labels).Aliases),
 		templates:  make(map[string]*template),
 		typeLabels: make(map[*model.InstanceType]*typeLabels),
-		lists:      make(map[optionListKey]*optionList),
 	}
 }
 
@@ -194,24 +192,16 @@ type optionList struct {
 	hostPorts bool
 }
 
-// An optionListKey identifies a template and a list of types, by the address and length of the list.
-type optionListKey struct {
-	template *template
-	first    **model.InstanceType
-	n        int
-}
-
 // listOf returns the option list of n, a node of the template.
 func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
 	if len(n.Options) == 0 {
 		return &optionList{problems: []Violation{{Rule: RuleType, Detail: "has no instance type to launch"}}, free: model.Resources{}}
 	}
-	key := optionListKey{t, &n.Options[0], len(n.Options)}
-	if l, ok := c.lists[key]; ok {
+	if l := t.lists[&n.Options[0]]; l != nil && len(l.options) == len(n.Options) {
 		return l
 	}
 	l := c.newList(t, n.Options)
-	c.lists[key] = l
+	t.lists[&n.Options[0]] = l
 	problem := func(it, detail string) {
 		l.problems = append(l.problems, Violation{Rule: RuleType, Type: it, Detail: detail})
 	}

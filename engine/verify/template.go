@@ -27,6 +27,8 @@ type template struct {
 	// available any more.
 	launching bool
 	options   map[*model.InstanceType]*option
+	// lists are the option lists of planned nodes, by the address of the list of types.
+	lists map[**model.InstanceType]*optionList
 }
 
 // A templateLabel is what a template determines about one label.
@@ -76,7 +78,10 @@ func (c *catalog) newTemplate(labels map[string]string, claim, pool []requiremen
 	keys = slices.AppendSeq(keys, maps.Keys(labels))
 	keys = slices.AppendSeq(slices.AppendSeq(keys, maps.Keys(ofClaim)), maps.Keys(ofPool))
 	slices.Sort(keys)
-	t := &template{keys: slices.Compact(keys), launching: launching, options: make(map[*model.InstanceType]*option)}
+	t := &template{
+		keys: slices.Compact(keys), launching: launching,
+		options: make(map[*model.InstanceType]*option), lists: make(map[**model.InstanceType]*optionList),
+	}
 	for _, key := range t.keys {
 		l := templateLabel{key: key, claim: ofClaim[key], pool: ofPool[key]}
 		text, fixed := labels[key]

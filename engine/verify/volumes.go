@@ -127,15 +127,10 @@ func (c *checker) exclusiveClaims() {
 		return
 	}
 	used := make(map[string]string) // the pod that uses each claim
-	for _, pods := range c.bound {
-		for _, p := range pods {
-			if c.demands[p] != nil {
-				continue // the plan moves it
-			}
-			for _, a := range c.catalog.attachmentsOf(p) {
-				if first := used[a.claim]; first == "" || nameOfPod(p) < first {
-					used[a.claim] = nameOfPod(p)
-				}
+	for _, p := range c.snapshot.Pods.Values() {
+		if p.Bound() && !p.Terminal() && c.demands[p.Object] == nil { // otherwise it is not there, or the plan moves it
+			for _, a := range c.catalog.attachmentsOf(p.Object) {
+				used[a.claim] = p.Key
 			}
 		}
 	}
