@@ -58,10 +58,7 @@ func fitsAlone(s *model.Snapshot, requests model.Resources) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool {
-		_, allocatable := reported(n)
-		return within(allocatable)
-	})
+	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return within(n.Allocatable) })
 }
 
 // podOfDaemonSet returns the pod that the DaemonSet creates on a node, with the tolerations that the DaemonSet controller adds.

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -61,9 +60,8 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 		present.requests = present.requests.Plus(requestsOf(p))
 		present.volumes = append(present.volumes, c.catalog.attachmentsOf(p)...)
 	}
-	_, allocatable := reported(n)
 	o := &option{
-		allocatable:  allocatable,
+		allocatable:  n.Allocatable,
 		attachLimits: c.catalog.attachLimitsOf(n),
 		labels:       []*nodematch.LabelSet{labels},
 		present:      []*demand{present},
@@ -145,27 +143,6 @@ func (c *catalog) nodeOf(n *model.Node) *corev1.Node {
 		seen.Name = n.Object.Name
 	}
 	return seen
-}
-
-// reported returns the resources of n by its status. Until the node is initialized, missing and zero amounts are those of the
-// claim.
-func reported(n *model.Node) (capacity, allocatable model.Resources) {
-	capacity, allocatable = model.Resources{}, model.Resources{}
-	if n.Object != nil {
-		capacity, allocatable = model.CapacityOf(n.Object.Status.Capacity), model.CapacityOf(n.Object.Status.Allocatable)
-	}
-	if n.Claim != nil && !n.Initialized {
-		fill(capacity, n.Claim.Status.Capacity)
-		fill(allocatable, n.Claim.Status.Allocatable)
-	}
-	return capacity, allocatable
-}
-
-// fill replaces missing and zero amounts.
-func fill(have model.Resources, list corev1.ResourceList) {
-	for name, v := range model.CapacityOf(list) {
-		have[name] = cmp.Or(have[name], v)
-	}
 }
 
 // taintsOf returns the taints of n that pods must tolerate.

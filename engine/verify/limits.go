@@ -82,13 +82,11 @@ func (c *catalog) usage(pool string, nodes []*model.Node) model.Resources {
 	for _, n := range nodes {
 		switch {
 		case n.Pool != pool:
-			continue
-		case !n.Launched():
+		case n.Launched():
+			sum = sum.Plus(n.Capacity)
+		default:
 			sum = sum.Plus(largest(c.claimTypes(n)))
-			continue
 		}
-		capacity, _ := reported(n)
-		sum = sum.Plus(capacity).Plus(model.Resources{model.Nodes: 1})
 	}
 	return sum
 }

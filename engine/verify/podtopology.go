@@ -107,8 +107,7 @@ func (c *catalog) lowerCertainty(n *model.Node, out *podtopology.Node) {
 		used = used.Plus(requestsOf(p))
 		ports = append(ports, hostPorts(p)...)
 	}
-	_, allocatable := reported(n)
-	_, _, short := used.Short(allocatable)
+	_, _, short := used.Short(n.Allocatable)
 	for i := range out.Daemons {
 		d := &out.Daemons[i]
 		if _, conflict := clash(hostPorts(d.Pod), ports); short || conflict {
