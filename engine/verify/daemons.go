@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
 )
 
@@ -79,6 +80,12 @@ func podOfDaemonSet(d *model.Daemon) *corev1.Pod {
 	return pod
 }
 
+// admittedTo reports whether taints and labels of a node admit the pod.
+func (d *daemon) admittedTo(l *nodematch.LabelSet, taints []corev1.Taint) bool {
+	_, kept := model.Untolerated(d.tolerations, taints)
+	return !kept && l.MatchedBy(d.selector)
+}
+
 // runsAmong reports whether one of the pods belongs to the DaemonSet.
 func (d *daemon) runsAmong(pods []*corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return ownedBy(p, d.pod.Namespace, d.pod.Name) })
@@ -89,7 +96,7 @@ func (d *daemon) runsAmong(pods []*corev1.Pod) bool {
 func (c *catalog) daemonsOn(n *podtopology.Node) []podtopology.Daemon {
 	var out []podtopology.Daemon
 	for _, d := range c.daemons {
-		if _, kept := d.untolerated(n.Taints); kept || d.runsAmong(n.Running) {
+		if _, kept := model.Untolerated(d.tolerations, n.Taints); kept || d.runsAmong(n.Running) {
 			continue
 		}
 		matches := 0

@@ -24,7 +24,7 @@ type demand struct {
 // demandOf returns the demand of a pod without its volumes.
 func demandOf(pod *corev1.Pod, index *nodematch.Index) *demand {
 	return &demand{
-		key:         nameOfPod(pod),
+		key:         pod.Namespace + "/" + pod.Name,
 		requests:    requestsOf(pod),
 		ports:       hostPorts(pod),
 		tolerations: pod.Spec.Tolerations,
@@ -60,11 +60,6 @@ func requestsOf(pod *corev1.Pod) model.Resources {
 	return out
 }
 
-// untolerated returns the first taint that excludes the pod from a node, if any.
-func (d *demand) untolerated(taints []corev1.Taint) (corev1.Taint, bool) {
-	return model.Untolerated(d.tolerations, taints)
-}
-
 // clash returns the first host port of a that b has too.
 func clash(a, b []corev1.ContainerPort) (int32, bool) {
 	for _, p := range a {
@@ -79,5 +74,3 @@ func clash(a, b []corev1.ContainerPort) (int32, bool) {
 }
 
 func anyIP(ip string) bool { return ip == "" || ip == "0.0.0.0" }
-
-func nameOfPod(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }

@@ -83,7 +83,7 @@ func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there [
 	var missing []*demand
 	free, rest := model.Resources{}, model.Resources{}
 	for _, d := range c.daemons {
-		if _, kept := d.untolerated(taints); kept || !set.MatchedBy(d.selector) {
+		if !d.admittedTo(set, taints) {
 			continue
 		}
 		rest = rest.Plus(d.requests)

@@ -164,7 +164,7 @@ func (c *catalog) addLabelSets(o *option, keys []string, values [][]nodematch.Va
 func (c *catalog) daemonsAt(l *nodematch.LabelSet, t *template) *demand {
 	sum := &demand{requests: model.Resources{}}
 	for _, d := range c.daemons {
-		if _, kept := d.untolerated(t.taints); kept || !l.MatchedBy(d.selector) {
+		if !d.admittedTo(l, t.taints) {
 			continue
 		}
 		sum.key += d.key + "\n"

@@ -122,7 +122,7 @@ func (l *load) addRule(r nodeRule) {
 // suits checks that the node suits the load, whichever of the options it becomes.
 func (c *checker) suits(node string, list *optionList, taints []corev1.Taint, l *load) {
 	for _, d := range l.pods {
-		if t, kept := d.untolerated(taints); kept {
+		if t, kept := model.Untolerated(d.tolerations, taints); kept {
 			c.add(Violation{Rule: RuleTaints, Node: node, Pod: d.key,
 				Detail: "does not tolerate " + t.ToString()})
 		}

@@ -3,6 +3,7 @@ package verify
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -42,7 +43,7 @@ func (c *catalog) attachmentsOf(pod *corev1.Pod) []*attachment {
 		case v.Ephemeral != nil:
 			a.claim = pod.Namespace + "/" + pod.Name + "-" + v.Name
 		case v.AWSElasticBlockStore != nil:
-			a.driver, a.handle = ebsDriver, lastPart(v.AWSElasticBlockStore.VolumeID)
+			a.driver, a.handle = ebsDriver, path.Base(v.AWSElasticBlockStore.VolumeID)
 			out = append(out, a)
 			continue
 		default:
@@ -88,7 +89,7 @@ func (c *catalog) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim) 
 		if s := volume.Spec.CSI; s != nil {
 			a.driver, a.handle = s.Driver, s.VolumeHandle
 		} else if s := volume.Spec.AWSElasticBlockStore; s != nil {
-			a.driver, a.handle = ebsDriver, lastPart(s.VolumeID)
+			a.driver, a.handle = ebsDriver, path.Base(s.VolumeID)
 		}
 		a.selector = c.reachableFrom(volume)
 	}
@@ -146,8 +147,6 @@ func (c *checker) exclusiveClaims() {
 		}
 	}
 }
-
-func lastPart(id string) string { return id[strings.LastIndex(id, "/")+1:] }
 
 // reachableFrom returns a selector of the nodes from which the volume is accessible, by its node affinity and its zone
 // and region labels. It returns nil if these are all nodes. The hostname and node name in the node affinity of a local or
