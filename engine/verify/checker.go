@@ -59,6 +59,8 @@ type checker struct {
 	rules *podtopology.Rules
 	// bound are the bound pods that use resources, by node name.
 	bound map[string][]*corev1.Pod
+	// placed are the pods that the plan places on existing nodes and claims, by the name of the node.
+	placed map[string][]*model.Pod
 	// demands are the demands of the pods that the plan places.
 	demands map[*corev1.Pod]*demand
 
@@ -73,6 +75,7 @@ func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 		snapshot: s, plan: p, catalog: newCatalog(s, r),
 		rules:    podtopology.NewRules(s.Namespaces.Values()),
 		bound:    make(map[string][]*corev1.Pod),
+		placed:   make(map[string][]*model.Pod),
 		demands:  make(map[*corev1.Pod]*demand),
 		position: make(map[string]int, len(p.Nodes)),
 		seen:     make(map[Violation]bool),
@@ -100,6 +103,9 @@ func (c *checker) add(v Violation) {
 func (c *checker) readPods(defaults func(*model.Pod) []corev1.TopologySpreadConstraint) {
 	for _, pl := range c.plan.Placements {
 		c.readPlanned(pl.Pods, defaults)
+		if pl.Node != nil {
+			c.placed[pl.Node.Name] = append(c.placed[pl.Node.Name], pl.Pods...)
+		}
 	}
 	for i := range c.plan.Nodes {
 		c.readPlanned(c.plan.Nodes[i].Pods, defaults)

@@ -15,32 +15,28 @@ import (
 
 // placements checks the pods that are placed on existing nodes and on claims.
 func (c *checker) placements() {
-	pods := make(map[*model.Node][]*model.Pod)
-	var nodes []*model.Node
+	checked := make(map[string]bool)
 	for _, pl := range c.plan.Placements {
-		if pl.Node == nil {
+		n := pl.Node
+		if n == nil {
 			for _, p := range pl.Pods {
 				c.add(Violation{Rule: RuleNode, Pod: p.Key, Detail: "is placed on no node"})
 			}
 			continue
 		}
-		if _, ok := pods[pl.Node]; !ok {
-			nodes = append(nodes, pl.Node)
-		}
-		pods[pl.Node] = append(pods[pl.Node], pl.Pods...)
-	}
-	for _, n := range nodes {
 		known, ok := c.snapshot.NodeByName(n.Name)
 		switch {
 		case !ok || known.Object != n.Object || known.Claim != n.Claim:
 			c.add(Violation{Rule: RuleNode, Node: n.Name, Detail: "is not in the snapshot"})
 		case leaving(n):
 			c.add(Violation{Rule: RuleNode, Node: n.Name, Detail: "is being deleted"})
-		case !n.Launched():
-			c.onClaim(n, pods[n])
+		case checked[n.Name]:
+		case n.Launched():
+			c.onNode(n, c.placed[n.Name], c.bound[n.BindingName()])
 		default:
-			c.onNode(n, pods[n], c.bound[n.BindingName()])
+			c.onClaim(n, c.placed[n.Name])
 		}
+		checked[n.Name] = true
 	}
 }
 

@@ -22,12 +22,6 @@ func (c *checker) podTopology() {
 // some type matches, and planned nodes. A node that is being deleted has the pods that remain on it, such as those with
 // do-not-disrupt.
 func (c *checker) nodesAfter() []*podtopology.Node {
-	placed := make(map[string][]*corev1.Pod)
-	for _, pl := range c.plan.Placements {
-		if pl.Node != nil {
-			placed[pl.Node.Name] = append(placed[pl.Node.Name], objectsOf(pl.Pods)...)
-		}
-	}
 	displaced := make(map[*corev1.Pod]bool)
 	for _, p := range c.snapshot.Displaced() {
 		displaced[p.Object] = true
@@ -41,7 +35,7 @@ func (c *checker) nodesAfter() []*podtopology.Node {
 			}
 		}
 		if !out.Deleting {
-			out.Planned = placed[n.Name]
+			out.Planned = objectsOf(c.placed[n.Name])
 		}
 		if c.describe(n, out) {
 			nodes = append(nodes, out)

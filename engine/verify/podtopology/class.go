@@ -61,12 +61,10 @@ type classes struct {
 
 func newClasses(rules *Rules) *classes {
 	c := &classes{rules: rules, relevant: make(map[string]bool), byText: make(map[string]*class), byLabel: make(map[string][]*class)}
-	for _, r := range rules.byID {
-		for _, t := range r.terms() {
-			requirements, _ := t.selector.Requirements()
-			for _, q := range requirements {
-				c.relevant[q.Key()] = true
-			}
+	for _, t := range rules.terms {
+		requirements, _ := t.selector.Requirements()
+		for _, q := range requirements {
+			c.relevant[q.Key()] = true
 		}
 	}
 	return c

@@ -96,7 +96,7 @@ func (r *replay) countSelected(id string, t *term, empty *count, others []*term)
 }
 
 // countHolders creates, for each anti-affinity term of the class, a count of the pods that have the term. It adds the
-// count to excluding of each class that the term selects.
+// count to excluding of each class that the term selects. A pod with two equal terms counts twice, which makes no difference.
 func (r *replay) countHolders(k *class) {
 	for _, t := range k.rules.antiAffinity {
 		c, isNew := r.newCount("holders "+t.id, t, &count{})
@@ -105,9 +105,7 @@ func (r *replay) countHolders(k *class) {
 				selected.excluding = append(selected.excluding, c)
 			}
 		}
-		if !slices.Contains(k.counts, c) {
-			k.counts = append(k.counts, c)
-		}
+		k.counts = append(k.counts, c)
 	}
 }
 

@@ -27,15 +27,6 @@ type podRules struct {
 // none reports whether the pod has no rules.
 func (r *podRules) none() bool { return len(r.affinity)+len(r.antiAffinity)+len(r.spread) == 0 }
 
-// terms returns the terms of all rules.
-func (r *podRules) terms() []*term {
-	out := append(append([]*term{}, r.affinity...), r.antiAffinity...)
-	for _, s := range r.spread {
-		out = append(out, s.term)
-	}
-	return out
-}
-
 // id returns a text that is equal for equal rules only.
 func (r *podRules) id() string {
 	text := fmt.Sprintf("%q %q %p\n%s", idsOf(r.affinity), idsOf(r.antiAffinity), r.selector, tolerationsText(r.tolerations))
@@ -68,6 +59,7 @@ type Rules struct {
 	namespaces map[string]labels.Set
 	byPod      map[*corev1.Pod]*podRules // without pods that have no rules
 	byID       map[string]*podRules
+	terms      map[string]*term // all terms, by id
 	// excluding are the anti-affinity terms of pods that are not planned, by id.
 	excluding map[string]*term
 }
@@ -78,6 +70,7 @@ func NewRules(namespaces []*corev1.Namespace) *Rules {
 		namespaces: make(map[string]labels.Set, len(namespaces)),
 		byPod:      make(map[*corev1.Pod]*podRules),
 		byID:       make(map[string]*podRules),
+		terms:      make(map[string]*term),
 		excluding:  make(map[string]*term),
 	}
 	for _, n := range namespaces {
@@ -124,10 +117,8 @@ func (rs *Rules) Empty() bool { return len(rs.byID) == 0 }
 // TopologyKeys returns the topology keys of the rules, possibly with duplicates.
 func (rs *Rules) TopologyKeys() []string {
 	var out []string
-	for _, r := range rs.byID {
-		for _, t := range r.terms() {
-			out = append(out, t.topologyKey)
-		}
+	for _, t := range rs.terms {
+		out = append(out, t.topologyKey)
 	}
 	return out
 }

@@ -101,6 +101,7 @@ func (rs *Rules) newTerm(pod *corev1.Pod, a corev1.PodAffinityTerm) *term {
 		t.namespaces = []string{pod.Namespace}
 	}
 	t.id = fmt.Sprintf("%s %q %s %s", t.topologyKey, t.namespaces, selectorText(t.namespaceSelector), selectorText(t.selector))
+	rs.terms[t.id] = t
 	return t
 }
 
