@@ -10,11 +10,8 @@ import (
 
 // attachLimitsOf returns the attach limit of each CSI driver that the CSINode of an existing node reports.
 func (c *catalog) attachLimitsOf(n *model.Node) map[string]int {
-	if n.Object == nil {
-		return nil
-	}
 	limits := make(map[string]int)
-	if info, ok := c.snapshot.CSINodes.Get(n.Object.Name); ok {
+	if info, ok := c.snapshot.CSINodes.Get(n.NodeName()); ok {
 		for _, d := range info.Spec.Drivers {
 			if d.Allocatable != nil && d.Allocatable.Count != nil {
 				limits[d.Name] = int(*d.Allocatable.Count)
@@ -56,14 +53,15 @@ func (c *catalog) attachLimit(o *option, driver string) (int, bool) {
 // that several pods use counts once. Volumes without a CSI driver have no limit.
 func (c *checker) attach(node string, o *option, l *load) {
 	for _, present := range o.present {
-		used := make(map[string]map[string]bool) // handles of the attached volumes, by driver
+		attached, number := make(map[[2]string]bool), make(map[string]int) // by driver and handle, by driver
 		add := func(a *attachment) (isNew bool) {
-			if used[a.driver] == nil {
-				used[a.driver] = make(map[string]bool)
+			id := [2]string{a.driver, a.handle}
+			if attached[id] {
+				return false
 			}
-			isNew = !used[a.driver][a.handle]
-			used[a.driver][a.handle] = true
-			return isNew
+			attached[id] = true
+			number[a.driver]++
+			return true
 		}
 		for _, a := range present.volumes {
 			if a.problem == "" {
@@ -73,9 +71,9 @@ func (c *checker) attach(node string, o *option, l *load) {
 		for _, d := range l.pods {
 			for _, a := range d.volumes {
 				limit, known := c.catalog.attachLimit(o, a.driver)
-				if isNew := add(a); isNew && known && len(used[a.driver]) > limit {
+				if isNew := add(a); isNew && known && number[a.driver] > limit {
 					c.add(Violation{Rule: RuleVolumes, Node: node, Type: o.name, Pod: d.key, Detail: fmt.Sprintf(
-						"driver %s attaches %d volumes at most, this is number %d", a.driver, limit, len(used[a.driver]))})
+						"driver %s attaches %d volumes at most, this is number %d", a.driver, limit, number[a.driver])})
 				}
 			}
 		}

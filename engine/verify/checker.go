@@ -66,7 +66,7 @@ type checker struct {
 
 	position map[string]int // position of each planned node from 1, by name
 	found    []Violation
-	seen     map[Violation]bool // reported violations: only rule, node and pod
+	seen     map[Violation]bool // reported violations: only rule, node, pod and pool
 }
 
 // newChecker returns a checker that has read the DaemonSets of the snapshot, but not its pods.
@@ -87,10 +87,10 @@ func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	return c
 }
 
-// add reports v, unless the same rule is already reported for the node and pod that it names.
+// add reports v, unless the same rule is already reported for the node, pod and pool that it names.
 func (c *checker) add(v Violation) {
-	key := Violation{Rule: v.Rule, Node: v.Node, Pod: v.Pod}
-	if (v.Node != "" || v.Pod != "") && c.seen[key] {
+	key := Violation{Rule: v.Rule, Node: v.Node, Pod: v.Pod, Pool: v.Pool}
+	if v.Node+v.Pod+v.Pool != "" && c.seen[key] {
 		return
 	}
 	c.seen[key] = true

@@ -62,10 +62,10 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 		labels:       []*nodematch.LabelSet{labels},
 		present:      []*demand{present},
 	}
-	types := c.snapshot.Types(n.Pool)
-	isType := func(t *model.InstanceType) bool { return t.Name == n.Labels[corev1.LabelInstanceTypeStable] }
-	if at := slices.IndexFunc(types, isType); at >= 0 {
-		o.instanceType = types[at]
+	for _, it := range c.snapshot.Types(n.Pool) {
+		if it.Name == n.Labels[corev1.LabelInstanceTypeStable] {
+			o.instanceType = it
+		}
 	}
 	list := &optionList{options: []*option{o}, labels: o.labels, free: model.Resources{}}
 	c.suits(n.Name, list, taints, c.loadOf(n.Name, pods, ports))

@@ -12,13 +12,10 @@ import (
 // limits checks that no pool exceeds its limits by the planned nodes, even if each is launched as its largest option.
 func (c *checker) limits() {
 	existing := append(slices.Clone(c.snapshot.Nodes()), c.removed...)
-	reported := make(map[string]bool)
 	for i, detail := range c.catalog.excesses(c.plan.Nodes, existing, nil) {
-		if detail == "" || reported[c.plan.Nodes[i].Pool.Name] {
-			continue
+		if detail != "" {
+			c.add(Violation{Rule: RuleLimits, Pool: c.plan.Nodes[i].Pool.Name, Detail: detail})
 		}
-		reported[c.plan.Nodes[i].Pool.Name] = true
-		c.add(Violation{Rule: RuleLimits, Pool: c.plan.Nodes[i].Pool.Name, Detail: detail})
 	}
 }
 

@@ -13,7 +13,7 @@ func (c *checker) podTopology() {
 	if c.rules.Empty() {
 		return
 	}
-	for _, v := range c.rules.Check(c.nodesAfter(), objectsOf(c.plan.Order)) {
+	for _, v := range c.rules.Check(c.nodesAfter(), c.plan.Order) {
 		c.add(Violation{Rule: Rule(v.Rule), Node: v.Node, Pod: v.Pod, Detail: v.Detail})
 	}
 }
@@ -35,7 +35,7 @@ func (c *checker) nodesAfter() []*podtopology.Node {
 			}
 		}
 		if !out.Deleting {
-			out.Planned = objectsOf(c.placed[n.Name])
+			out.Planned = c.placed[n.Name]
 		}
 		if c.describe(n, out) {
 			nodes = append(nodes, out)
@@ -48,20 +48,12 @@ func (c *checker) nodesAfter() []*podtopology.Node {
 		}
 		t := c.catalog.templateOf(n)
 		out := &podtopology.Node{
-			Name: c.nameOf(i), Labels: c.catalog.listOf(t, n).labels, Taints: t.taints, Planned: objectsOf(n.Pods),
+			Name: c.nameOf(i), Labels: c.catalog.listOf(t, n).labels, Taints: t.taints, Planned: n.Pods,
 		}
 		out.Daemons = c.catalog.daemonsOn(out)
 		nodes = append(nodes, out)
 	}
 	return nodes
-}
-
-func objectsOf(pods []*model.Pod) []*corev1.Pod {
-	out := make([]*corev1.Pod, len(pods))
-	for i, p := range pods {
-		out[i] = p.Object
-	}
-	return out
 }
 
 // describe sets the labels, taints and DaemonSet pods of an existing node, or of the node of a claim. It returns false for a

@@ -13,9 +13,6 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// requirement is one entry of the requirements of a claim or pool.
-type requirement = nodematch.Requirement
-
 // A template is the part of a planned node that does not depend on its instance type: labels and requirements of the
 // claim, and requirements of the pool. Planned nodes that differ only in pods and options share one template.
 type template struct {
@@ -40,7 +37,7 @@ type templateLabel struct {
 	// label.
 	values []nodematch.Value
 	// claim and pool are the requirements of the claim and of the pool. Those of the claim may be narrower.
-	claim, pool []requirement
+	claim, pool []nodematch.Requirement
 }
 
 // templateOf returns the template of planned node n.
@@ -72,7 +69,7 @@ func (c *catalog) templateOfClaim(claim *apiv1.NodeClaim) *template {
 	return t
 }
 
-func (c *catalog) newTemplate(labels map[string]string, claim, pool []requirement, launching bool) *template {
+func (c *catalog) newTemplate(labels map[string]string, claim, pool []nodematch.Requirement, launching bool) *template {
 	ofClaim, ofPool := nodematch.GroupByKey(claim, c.index.Aliases), nodematch.GroupByKey(pool, c.index.Aliases)
 	keys := slices.Collect(maps.Keys(c.index.Relevant))
 	keys = slices.AppendSeq(keys, maps.Keys(labels))
@@ -101,7 +98,7 @@ func (c *catalog) newTemplate(labels map[string]string, claim, pool []requiremen
 }
 
 // textOf returns the requirements as text.
-func textOf(spec []requirement) string {
+func textOf(spec []nodematch.Requirement) string {
 	var b strings.Builder
 	for _, r := range spec {
 		fmt.Fprintf(&b, "%s %s %q\n", r.Key, r.Operator, r.Values)

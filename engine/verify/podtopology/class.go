@@ -119,8 +119,8 @@ func (c *classes) groupsOf(n *Node) []*group {
 		g.daemons = append(g.daemons, d)
 	}
 	for _, p := range n.Planned {
-		g := groupOf(p)
-		g.planned = append(g.planned, p)
+		g := groupOf(p.Object)
+		g.planned = append(g.planned, p.Object)
 	}
 	return groups
 }

@@ -3,8 +3,10 @@ package podtopology
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
 // A count is the number of pods in each topology domain, updated during the replay. It counts either the pods that a
@@ -128,7 +130,8 @@ func (s spreadConstraint) counts(n *Node, rules *podRules) bool {
 			return false
 		}
 	}
-	if s.honorAffinity && !n.matchedBy(rules.selector) {
+	excludes := func(l *nodematch.LabelSet) bool { return !l.MatchedBy(rules.selector) }
+	if s.honorAffinity && slices.ContainsFunc(n.Labels, excludes) {
 		return false
 	}
 	_, kept := model.Untolerated(rules.tolerations, n.Taints)

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
@@ -21,7 +22,7 @@ type Node struct {
 	// kube-scheduler. They do not meet the affinity of planned pods, and the node adds no domain to spread constraints.
 	Deleting bool
 	// Planned are the pods that the plan places on the node.
-	Planned []*corev1.Pod
+	Planned []*model.Pod
 	// Daemons are DaemonSet pods that the node may run in the future.
 	Daemons []Daemon
 
@@ -81,9 +82,4 @@ func (n *Node) valuesWith(selector *nodematch.Selector, key string) []string {
 		return []string{n.Name}
 	}
 	return slices.Sorted(maps.Keys(values))
-}
-
-// matchedBy reports whether the selector matches all label sets that the node may have.
-func (n *Node) matchedBy(s *nodematch.Selector) bool {
-	return !slices.ContainsFunc(n.Labels, func(l *nodematch.LabelSet) bool { return !l.MatchedBy(s) })
 }

@@ -2,6 +2,24 @@ package podtopology
 
 import "fmt"
 
+// A Rule is a kind of constraint.
+type Rule string
+
+// The rules.
+const (
+	Spread       Rule = "spread"
+	Affinity     Rule = "affinity"
+	AntiAffinity Rule = "antiAffinity"
+)
+
+// A Violation is a pod that the plan places although one of the rules does not allow it.
+type Violation struct {
+	Rule   Rule
+	Node   string // the name of the node
+	Pod    string // namespace/name
+	Detail string
+}
+
 // refusal returns why the next pod of the group cannot be placed, without Node and Pod. It returns nil if the pod can be
 // placed. firstPod enables kube-scheduler's first-pod rule: a pod meets its own affinity if it selects itself and no pod
 // matches.

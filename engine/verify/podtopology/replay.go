@@ -5,7 +5,18 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
 )
+
+// Check returns the violations of all rules. nodes are all nodes of the cluster after the plan. order is the sequence in
+// which planned pods are placed; pods that it omits are placed afterwards. Only planned pods are reported, even if the
+// anti-affinity of another pod is broken.
+func (rs *Rules) Check(nodes []*Node, order []*model.Pod) []Violation {
+	r := newReplay(rs, nodes)
+	r.run(order)
+	return r.found
+}
 
 // A replay places the planned pods one after another, as kube-scheduler would, and reports pods that a rule excludes
 // from their node. Running pods and DaemonSet pods are present from the start.
@@ -115,7 +126,7 @@ func (r *replay) report(g *group, pod *corev1.Pod, v Violation) {
 }
 
 // run places the pods of the order, then all others.
-func (r *replay) run(order []*corev1.Pod) {
+func (r *replay) run(order []*model.Pod) {
 	left := make(map[*corev1.Pod]*group)
 	for _, g := range r.planned {
 		for _, p := range g.planned {
@@ -123,13 +134,13 @@ func (r *replay) run(order []*corev1.Pod) {
 		}
 	}
 	for _, p := range order {
-		g := left[p]
+		g := left[p.Object]
 		if g == nil {
 			continue
 		}
-		delete(left, p)
+		delete(left, p.Object)
 		if no := g.refusal(true); no != nil {
-			r.report(g, p, *no)
+			r.report(g, p.Object, *no)
 			g.next++
 		} else {
 			g.place()
