@@ -124,9 +124,7 @@ func (c *checker) readPods(defaults func(*model.Pod) []corev1.TopologySpreadCons
 	for _, d := range c.catalog.daemons {
 		c.rules.AddPresent(d.pod)
 	}
-	for _, key := range c.rules.TopologyKeys() {
-		c.catalog.index.AddKey(key)
-	}
+	c.rules.AddKeys(c.catalog.index)
 }
 
 // readPlanned reads the demands and rules of pods that the plan places.

@@ -55,24 +55,22 @@ func (r Rules) Commands(s *model.Snapshot, expected []model.Placement, commands 
 	return c.found
 }
 
-// disruptedAsDeleted returns s with a deletion timestamp on the claim of each node whose disruption has begun. The expected
-// placements have places for the pods of such nodes.
+// disruptedAsDeleted returns s with a deletion timestamp on the claim of each node whose disruption has begun: it has a taint
+// or a condition. The expected placements have places for the pods of such nodes.
 func disruptedAsDeleted(s *model.Snapshot) *model.Snapshot {
 	var change model.Delta
 	for _, n := range s.Nodes() {
-		if n.Claim != nil && !leaving(n) && disrupted(n) {
+		if n.Claim == nil || leaving(n) {
+			continue
+		}
+		// A node that is rebooted has the condition as well, but it stays.
+		if n.Disrupted() || condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason) && !n.Rebooting() {
 			claim := *n.Claim
 			claim.DeletionTimestamp = &metav1.Time{Time: s.Now}
 			change.Claims = append(change.Claims, &claim)
 		}
 	}
 	return s.Apply(change)
-}
-
-// disrupted reports whether the disruption of the node has begun. The node has a taint or a condition then. A node that is
-// rebooted has the condition as well, but it stays.
-func disrupted(n *model.Node) bool {
-	return n.Disrupted() || condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason) && !n.Rebooting()
 }
 
 // A commandChecker checks commands. It holds the nodes and pods seen so far, and the violations.

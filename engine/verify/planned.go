@@ -24,11 +24,9 @@ func (c *checker) planned(i int) {
 	}
 	t := c.catalog.templateOf(n)
 	l := c.loadOf(name, n.Pods, nil)
-	for _, r := range l.requests.Names() {
-		if n.Requests[r] < l.requests[r] {
-			c.add(Violation{Rule: RuleResources, Node: name, Detail: fmt.Sprintf(
-				"requests %d of %s, but its pods request %d", n.Requests[r], r, l.requests[r])})
-		}
+	if r, _, short := l.requests.Short(n.Requests); short {
+		c.add(Violation{Rule: RuleResources, Node: name, Detail: fmt.Sprintf(
+			"requests %d of %s, but its pods request %d", n.Requests[r], r, l.requests[r])})
 	}
 	list := c.catalog.listOf(t, n)
 	for _, v := range list.problems {

@@ -57,34 +57,25 @@ func (c *checker) nodesAfter() []*podtopology.Node {
 }
 
 // describe sets the labels, taints and DaemonSet pods of an existing node, or of the node of a claim. It returns false for a
-// claim that is being deleted or that no instance type matches.
+// claim that no instance type matches.
 func (c *checker) describe(n *model.Node, out *podtopology.Node) bool {
-	switch {
-	case out.Deleting && n.Object == nil:
-		return false
-	case n.Launched():
+	if n.Launched() {
 		out.Labels, out.Taints = []*nodematch.LabelSet{nodematch.Of(c.catalog.nodeOf(n))}, taintsOf(n)
-	default:
+	} else {
 		t := c.catalog.templateOfClaim(n.Claim)
-		list := c.catalog.newList(t, c.catalog.claimTypes(n))
-		if len(list.options) == 0 {
-			return false
-		}
-		out.Labels, out.Taints = list.labels, t.taints
+		out.Labels, out.Taints = c.catalog.newList(t, c.catalog.claimTypes(n)).labels, t.taints
 	}
 	if !out.Deleting {
 		out.Daemons = c.catalog.daemonsOn(out)
-		if n.Launched() {
-			c.catalog.lowerCertainty(n, out)
-		}
+		c.catalog.lowerCertainty(n, out)
 	}
-	return true
+	return len(out.Labels) > 0
 }
 
 // lowerCertainty makes DaemonSet pods on an existing node uncertain if the node lacks resources for all of them. It does the
 // same for a DaemonSet pod whose host port a running pod uses.
 func (c *catalog) lowerCertainty(n *model.Node, out *podtopology.Node) {
-	if len(out.Daemons) == 0 {
+	if len(out.Daemons) == 0 || !n.Launched() {
 		return
 	}
 	_, used := c.expect(out.Labels[0], out.Taints, out.Running)

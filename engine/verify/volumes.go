@@ -44,12 +44,14 @@ func (c *catalog) attachmentsOf(pod *corev1.Pod) []*attachment {
 			a.claim = pod.Namespace + "/" + pod.Name + "-" + v.Name
 		case v.AWSElasticBlockStore != nil:
 			a.driver, a.handle = ebsDriver, path.Base(v.AWSElasticBlockStore.VolumeID)
-			out = append(out, a)
-			continue
 		default:
 			continue
 		}
 		out = append(out, a)
+		if a.claim == "" {
+			continue
+		}
+		a.handle = a.claim // unless the volume has a handle
 		claim, ok := c.snapshot.VolumeClaims.Get(a.claim)
 		switch {
 		case ok && v.Ephemeral != nil && !metav1.IsControlledBy(claim, pod):
@@ -85,7 +87,6 @@ func (c *catalog) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim) 
 	case claim.Annotations["pv.kubernetes.io/bind-completed"] == "":
 		a.problem = "is not completely bound"
 	default:
-		a.handle = a.claim
 		if s := volume.Spec.CSI; s != nil {
 			a.driver, a.handle = s.Driver, s.VolumeHandle
 		} else if s := volume.Spec.AWSElasticBlockStore; s != nil {
@@ -98,7 +99,6 @@ func (c *catalog) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim) 
 // readClass reads the storage class of a PersistentVolumeClaim that has no volume yet. It sets a.problem if no class is
 // named or the class does not exist, or if the class does not wait for the pod's node (WaitForFirstConsumer).
 func (c *catalog) readClass(a *attachment, name *string) {
-	a.handle = a.claim
 	if name == nil || *name == "" {
 		a.problem = "has neither volume nor storage class"
 		return

@@ -39,12 +39,7 @@ func GroupByKey(spec []Requirement, aliases map[string]string) map[string][]Requ
 
 // Admitted reports whether the value meets all requirements.
 func Admitted(rs []Requirement, v Value) bool {
-	for _, r := range rs {
-		if !admits(r, v) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(rs, func(r Requirement) bool { return !admits(r, v) })
 }
 
 // Keep returns the values that meet all requirements.

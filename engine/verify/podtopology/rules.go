@@ -114,13 +114,11 @@ func (rs *Rules) share(pod *corev1.Pod, r *podRules) {
 // Empty reports whether no pod has a rule.
 func (rs *Rules) Empty() bool { return len(rs.byID) == 0 }
 
-// TopologyKeys returns the topology keys of the rules, possibly with duplicates.
-func (rs *Rules) TopologyKeys() []string {
-	var out []string
+// AddKeys adds the topology keys of the rules to the index.
+func (rs *Rules) AddKeys(index *nodematch.Index) {
 	for _, t := range rs.terms {
-		out = append(out, t.topologyKey)
+		index.AddKey(t.topologyKey)
 	}
-	return out
 }
 
 // of returns the rules of the pod.
