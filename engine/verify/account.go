@@ -1,8 +1,6 @@
 package verify
 
-import (
-	"github.com/karpenter-go/karpenter/engine/model"
-)
+import "github.com/karpenter-go/karpenter/engine/model"
 
 // account checks that each pending pod is placed or refused exactly once. Bound pods may be placed only if their node is
 // removed. It also checks that each planned node has pods, and the form of refusals.

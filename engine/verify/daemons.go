@@ -106,7 +106,8 @@ func (c *catalog) daemonsOn(n *podtopology.Node) []podtopology.Daemon {
 			}
 		}
 		if matches > 0 {
-			out = append(out, podtopology.Daemon{Pod: d.pod, Selector: d.selector, Certain: !d.uncertain && matches == len(n.Labels)})
+			certain := !d.uncertain && matches == len(n.Labels)
+			out = append(out, podtopology.Daemon{Pod: d.pod, Selector: d.selector, Certain: certain})
 		}
 	}
 	return out

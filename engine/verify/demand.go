@@ -64,8 +64,8 @@ func requestsOf(pod *corev1.Pod) model.Resources {
 func clash(a, b []corev1.ContainerPort) (int32, bool) {
 	for _, p := range a {
 		for _, q := range b {
-			if p.HostPort == q.HostPort && cmp.Or(p.Protocol, corev1.ProtocolTCP) == cmp.Or(q.Protocol, corev1.ProtocolTCP) &&
-				(anyIP(p.HostIP) || anyIP(q.HostIP) || p.HostIP == q.HostIP) {
+			sameProtocol := cmp.Or(p.Protocol, corev1.ProtocolTCP) == cmp.Or(q.Protocol, corev1.ProtocolTCP)
+			if p.HostPort == q.HostPort && sameProtocol && (anyIP(p.HostIP) || anyIP(q.HostIP) || p.HostIP == q.HostIP) {
 				return p.HostPort, true
 			}
 		}

@@ -47,10 +47,12 @@ func (c *catalog) excesses(nodes []model.PlannedNode, existing []*model.Node, re
 			used[pool.Name] = c.usage(pool.Name, existing)
 			used[pool.Name] = used[pool.Name].Plus(reserved[pool.Name])
 		}
-		have, plus, limits := used[pool.Name], largest(nodes[i].Options), model.CapacityOf(corev1.ResourceList(pool.Object.Spec.Limits))
+		have, plus := used[pool.Name], largest(nodes[i].Options)
+		limits := model.CapacityOf(corev1.ResourceList(pool.Object.Spec.Limits))
 		for _, name := range limits.Names() {
 			if plus[name] > 0 && have[name]+plus[name] > limits[name] {
-				details[i] = fmt.Sprintf("may have %d of %s, has %d and would get up to %d more", limits[name], name, have[name], plus[name])
+				details[i] = fmt.Sprintf("may have %d of %s, has %d and would get up to %d more",
+					limits[name], name, have[name], plus[name])
 				break
 			}
 		}

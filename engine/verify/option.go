@@ -195,7 +195,8 @@ type optionList struct {
 // listOf returns the option list of n, a node of the template.
 func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
 	if len(n.Options) == 0 {
-		return &optionList{problems: []Violation{{Rule: RuleType, Detail: "has no instance type to launch"}}, free: model.Resources{}}
+		none := Violation{Rule: RuleType, Detail: "has no instance type to launch"}
+		return &optionList{problems: []Violation{none}, free: model.Resources{}}
 	}
 	if l := t.lists[&n.Options[0]]; l != nil && len(l.options) == len(n.Options) {
 		return l

@@ -1,6 +1,7 @@
 package nodematch
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -79,9 +80,7 @@ func (x *Index) Selector(pod *corev1.Pod) *Selector {
 // AddKey makes a label key relevant, and also its stable key if it is deprecated.
 func (x *Index) AddKey(key string) {
 	x.Relevant[key] = true
-	if stable, ok := x.Aliases[key]; ok {
-		x.Relevant[stable] = true
-	}
+	x.Relevant[cmp.Or(x.Aliases[key], key)] = true
 }
 
 // At returns the LabelSet in which keys[i] has values[i]. The keys are sorted and include all relevant ones.

@@ -60,7 +60,10 @@ type classes struct {
 }
 
 func newClasses(rules *Rules) *classes {
-	c := &classes{rules: rules, relevant: make(map[string]bool), byText: make(map[string]*class), byLabel: make(map[string][]*class)}
+	c := &classes{
+		rules: rules, relevant: make(map[string]bool),
+		byText: make(map[string]*class), byLabel: make(map[string][]*class),
+	}
 	for _, t := range rules.terms {
 		requirements, _ := t.selector.Requirements()
 		for _, q := range requirements {

@@ -59,10 +59,11 @@ func (n *Node) domain(key string) domain {
 		return d
 	}
 	d.values = n.valuesWith(nil, key)
-	d.settled = len(d.values) > 0 && (key == corev1.LabelHostname || !slices.ContainsFunc(n.Labels, func(l *nodematch.LabelSet) bool {
+	mayLack := slices.ContainsFunc(n.Labels, func(l *nodematch.LabelSet) bool {
 		_, has := l.Labels()[key]
 		return !has
-	}))
+	})
+	d.settled = len(d.values) > 0 && (key == corev1.LabelHostname || !mayLack)
 	if d.certain = "(open) " + n.Name; len(d.values) == 1 { // no label value contains parentheses
 		d.certain = d.values[0]
 	}

@@ -46,12 +46,13 @@ func (g *group) refusal(firstPod bool) *Violation {
 	if !missing || firstPod && anywhere == 0 && g.class.selectsItself {
 		return nil
 	}
+	detail := "no pod that its required affinity selects is certain to be in its domain when it is placed"
 	for _, c := range g.class.needs {
 		if values := g.node.domain(c.topologyKey).values; len(values) > 1 {
-			return &Violation{Rule: Affinity, Detail: fmt.Sprintf("the value of %s is not settled: any of %q", c.topologyKey, values)}
+			detail = fmt.Sprintf("the value of %s is not settled: any of %q", c.topologyKey, values)
 		}
 	}
-	return &Violation{Rule: Affinity, Detail: "no pod that its required affinity selects is certain to be in its domain when it is placed"}
+	return &Violation{Rule: Affinity, Detail: detail}
 }
 
 // unsettled returns a refusal if the node has no certain domain for the topology key.

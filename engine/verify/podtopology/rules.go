@@ -1,6 +1,7 @@
 package podtopology
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -29,7 +30,7 @@ func (r *podRules) none() bool { return len(r.affinity)+len(r.antiAffinity)+len(
 
 // id returns a text that is equal for equal rules only.
 func (r *podRules) id() string {
-	text := fmt.Sprintf("%q %q %p\n%s", idsOf(r.affinity), idsOf(r.antiAffinity), r.selector, tolerationsText(r.tolerations))
+	text := fmt.Sprintf("%q %q %p\n", idsOf(r.affinity), idsOf(r.antiAffinity), r.selector) + tolerationsText(r.tolerations)
 	for _, s := range r.spread {
 		text += fmt.Sprintf("%q %d %d %t %t\n", s.id, s.maxSkew, s.minDomains, s.honorAffinity, s.honorTaints)
 	}
@@ -105,9 +106,7 @@ func (rs *Rules) share(pod *corev1.Pod, r *podRules) {
 		return
 	}
 	id := r.id()
-	if known, ok := rs.byID[id]; ok {
-		r = known
-	}
+	r = cmp.Or(rs.byID[id], r)
 	rs.byID[id], rs.byPod[pod] = r, r
 }
 
@@ -123,10 +122,7 @@ func (rs *Rules) AddKeys(index *nodematch.Index) {
 
 // of returns the rules of the pod.
 func (rs *Rules) of(pod *corev1.Pod) *podRules {
-	if r, ok := rs.byPod[pod]; ok {
-		return r
-	}
-	return &noRules
+	return cmp.Or(rs.byPod[pod], &noRules)
 }
 
 var noRules podRules

@@ -100,7 +100,8 @@ func (rs *Rules) newTerm(pod *corev1.Pod, a corev1.PodAffinityTerm) *term {
 	if len(a.Namespaces) == 0 && a.NamespaceSelector == nil {
 		t.namespaces = []string{pod.Namespace}
 	}
-	t.id = fmt.Sprintf("%s %q %s %s", t.topologyKey, t.namespaces, selectorText(t.namespaceSelector), selectorText(t.selector))
+	t.id = fmt.Sprintf("%s %q %s %s",
+		t.topologyKey, t.namespaces, selectorText(t.namespaceSelector), selectorText(t.selector))
 	rs.terms[t.id] = t
 	return t
 }
