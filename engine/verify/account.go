@@ -1,8 +1,6 @@
 package verify
 
-import (
-	"github.com/karpenter-go/karpenter/engine/model"
-)
+import "github.com/karpenter-go/karpenter/engine/model"
 
 // account checks that each pending pod is placed or refused exactly once. Bound pods may be placed only if their node is
 // removed. It also checks that each planned node has pods, and the form of refusals.
@@ -42,22 +40,20 @@ func (c *checker) account() {
 // needsPlace checks that p is an unchanged pod of the snapshot that needs a place: it is not bound, or its node is
 // being removed.
 func (c *checker) needsPlace(p *model.Pod) {
-	o, ok := c.snapshot.Pods.Get(p.Key)
+	v := Violation{Rule: RuleAccount, Pod: p.Key}
+	known, ok := c.snapshot.Pods.Get(p.Key)
+	n, bound := c.snapshot.NodeByName(p.Object.Spec.NodeName)
 	switch {
 	case !ok:
-		c.add(Violation{Rule: RuleAccount, Pod: p.Key, Detail: "is not in the snapshot"})
-		return
-	case o.Object != p.Object:
-		c.add(Violation{Rule: RuleAccount, Pod: p.Key, Detail: "is another version than the one in the snapshot"})
-		return
-	}
-	on := p.Object.Spec.NodeName
-	if on == "" {
+		v.Detail = "is not in the snapshot"
+	case known.Object != p.Object:
+		v.Detail = "is another version than the one in the snapshot"
+	case p.Object.Spec.NodeName != "" && bound && !leaving(n):
+		v.Detail = "runs on " + p.Object.Spec.NodeName + ", which stays"
+	default:
 		return
 	}
-	if n, ok := c.snapshot.NodeByName(on); ok && !leaving(n) {
-		c.add(Violation{Rule: RuleAccount, Pod: p.Key, Detail: "runs on " + on + ", which stays"})
-	}
+	c.add(v)
 }
 
 // refusal checks that a refusal has pods and reasons.

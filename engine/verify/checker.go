@@ -7,7 +7,6 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
 )
 
@@ -54,29 +53,29 @@ type checker struct {
 	snapshot *model.Snapshot
 	plan     *model.Plan
 	catalog  *catalog
-	volumes  *volumes
 	// removed are nodes that are not in the snapshot and count against limits.
 	removed []*model.Node
 	// rules are the affinity, anti-affinity and spread constraints of all pods.
 	rules *podtopology.Rules
 	// bound are the bound pods that use resources, by node name.
 	bound map[string][]*corev1.Pod
+	// placed are the pods that the plan places on existing nodes and claims, by the name of the node.
+	placed map[string][]*model.Pod
 	// demands are the demands of the pods that the plan places.
 	demands map[*corev1.Pod]*demand
 
 	position map[string]int // position of each planned node from 1, by name
 	found    []Violation
-	seen     map[Violation]bool // reported violations: only rule, node and pod
+	seen     map[Violation]bool // reported violations: only rule, node, pod and pool
 }
 
 // newChecker returns a checker that has read the DaemonSets of the snapshot, but not its pods.
 func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
-	index := nodematch.NewIndex(apiv1.CoreLabels().With(r.Labels).Aliases)
-	catalog := newCatalog(s, index)
 	c := &checker{
-		snapshot: s, plan: p, catalog: catalog, volumes: &volumes{snapshot: s, index: index},
+		snapshot: s, plan: p, catalog: newCatalog(s, r),
 		rules:    podtopology.NewRules(s.Namespaces.Values()),
 		bound:    make(map[string][]*corev1.Pod),
+		placed:   make(map[string][]*model.Pod),
 		demands:  make(map[*corev1.Pod]*demand),
 		position: make(map[string]int, len(p.Nodes)),
 		seen:     make(map[Violation]bool),
@@ -84,14 +83,14 @@ func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	for i := range p.Nodes {
 		c.position[c.nameOf(i)] = i + 1
 	}
-	catalog.daemons = readDaemonSets(s, c.volumes)
+	c.catalog.readDaemonSets()
 	return c
 }
 
-// add reports v, unless the same rule is already reported for the node and pod that it names.
+// add reports v, unless the same rule is already reported for the node, pod and pool that it names.
 func (c *checker) add(v Violation) {
-	key := Violation{Rule: v.Rule, Node: v.Node, Pod: v.Pod}
-	if (v.Node != "" || v.Pod != "") && c.seen[key] {
+	key := Violation{Rule: v.Rule, Node: v.Node, Pod: v.Pod, Pool: v.Pool}
+	if v.Node+v.Pod+v.Pool != "" && c.seen[key] {
 		return
 	}
 	c.seen[key] = true
@@ -102,52 +101,44 @@ func (c *checker) add(v Violation) {
 // readPods reads the demands of the pods that the plan places, and the rules of these pods, of bound pods and of DaemonSet
 // pods. It adds all label keys that they use to the index. That must precede the first label set.
 func (c *checker) readPods(defaults func(*model.Pod) []corev1.TopologySpreadConstraint) {
-	read := func(pods []*model.Pod) {
-		for _, p := range pods {
-			if defaults != nil && len(p.Object.Spec.TopologySpreadConstraints) == 0 {
-				c.rules.SetDefaults(p.Object, defaults(p))
-			}
-			c.rules.Add(p.Object)
-		}
-		c.demandsOf(pods)
-	}
 	for _, pl := range c.plan.Placements {
-		read(pl.Pods)
+		c.readPlanned(pl.Pods, defaults)
+		if pl.Node != nil {
+			c.placed[pl.Node.Name] = append(c.placed[pl.Node.Name], pl.Pods...)
+		}
 	}
 	for i := range c.plan.Nodes {
-		read(c.plan.Nodes[i].Pods)
+		c.readPlanned(c.plan.Nodes[i].Pods, defaults)
 	}
 	for name, pods := range c.snapshot.EachBound() {
-		running := make([]*corev1.Pod, 0, len(pods))
 		for _, p := range pods {
-			if !ended(p.Object) {
-				running = append(running, p.Object)
-				c.rules.Add(p.Object)
+			if p.Terminal() {
+				continue
+			}
+			c.bound[name] = append(c.bound[name], p.Object)
+			if c.demands[p.Object] == nil {
+				c.rules.AddPresent(p.Object)
 			}
 		}
-		c.bound[name] = running
 	}
 	for _, d := range c.catalog.daemons {
-		c.rules.Add(d.set.Pod)
+		c.rules.AddPresent(d.pod)
 	}
-	for _, key := range c.rules.TopologyKeys() {
-		c.catalog.index.AddKey(key)
-	}
+	c.rules.AddKeys(c.catalog.index)
 }
 
-// demandsOf returns the demands of pods that the plan places.
-func (c *checker) demandsOf(pods []*model.Pod) []*demand {
-	out := make([]*demand, len(pods))
-	for i, p := range pods {
-		d, ok := c.demands[p.Object]
-		if !ok {
-			d = demandOf(p.Object, c.catalog.index)
-			d.volumes = c.volumes.attachmentsOf(p.Object)
-			c.demands[p.Object] = d
+// readPlanned reads the demands and rules of pods that the plan places.
+func (c *checker) readPlanned(pods []*model.Pod, defaults func(*model.Pod) []corev1.TopologySpreadConstraint) {
+	for _, p := range pods {
+		spread := p.Object.Spec.TopologySpreadConstraints
+		if len(spread) == 0 && defaults != nil {
+			spread = defaults(p)
 		}
-		out[i] = d
+		d := demandOf(p.Object, c.catalog.index)
+		d.volumes = c.catalog.attachmentsOf(p.Object)
+		c.demands[p.Object] = d
+		c.rules.AddPlanned(p.Object, d.selector, spread)
 	}
-	return out
 }
 
 // nameOf returns the name of the i-th planned node in violations.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -27,25 +28,26 @@ func Commands(s *model.Snapshot, expected []model.Placement, commands []model.Co
 //
 // Disruption budgets are not checked, because they depend on all disruptions in progress.
 func (r Rules) Commands(s *model.Snapshot, expected []model.Placement, commands []model.Command) []Violation {
-	c := &commandChecker{gone: map[string]bool{}, placed: map[string]bool{}}
+	c := &commandChecker{snapshot: s, plan: &model.Plan{}, gone: map[string]bool{}, placed: map[string]bool{}}
 	bound := disruptedAsDeleted(s).Bound(expected)
-	var nodes []*model.Node
+	var removed []*model.Node // those of bound
 	for i := range commands {
-		c.nodes(s, &commands[i])
+		c.nodes(&commands[i])
 		for _, n := range commands[i].Nodes {
 			if own, ok := bound.NodeByName(n.Name); ok {
-				nodes = append(nodes, own)
+				removed = append(removed, own)
 			}
 		}
 	}
-	after := bound.Without(nodes...)
-	plan := &model.Plan{}
+	c.after = bound.Without(removed...)
 	for i := range commands {
-		c.command(s, after, &commands[i], plan)
+		c.command(&commands[i])
 	}
-	c.consolidations(s, c.consolidated, c.replacements)
-	c.everyPod(after, commands)
-	for _, v := range r.plan(after, plan, nodes) {
+	if s.Coverage() != nil && len(c.consolidated) > 0 { // otherwise each consolidation can be checked by itself
+		c.cheaper(c.consolidated, c.replacements, "with the nodes of all consolidations costs %v beyond commitments")
+	}
+	c.everyPod(commands)
+	for _, v := range r.plan(c.after, c.plan, removed) {
 		if v.Rule != RuleAccount {
 			c.found = append(c.found, v)
 		}
@@ -53,12 +55,16 @@ func (r Rules) Commands(s *model.Snapshot, expected []model.Placement, commands 
 	return c.found
 }
 
-// disruptedAsDeleted returns s with a deletion timestamp on the claim of each node whose disruption has begun. The expected
-// placements have places for the pods of such nodes.
+// disruptedAsDeleted returns s with a deletion timestamp on the claim of each node whose disruption has begun: it has a taint
+// or a condition. The expected placements have places for the pods of such nodes.
 func disruptedAsDeleted(s *model.Snapshot) *model.Snapshot {
 	var change model.Delta
 	for _, n := range s.Nodes() {
-		if n.Claim != nil && !leaving(n) && disrupted(n) {
+		if n.Claim == nil || leaving(n) {
+			continue
+		}
+		// A node that is rebooted has the condition as well, but it stays.
+		if n.Disrupted() || condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason) && !n.Rebooting() {
 			claim := *n.Claim
 			claim.DeletionTimestamp = &metav1.Time{Time: s.Now}
 			change.Claims = append(change.Claims, &claim)
@@ -67,19 +73,14 @@ func disruptedAsDeleted(s *model.Snapshot) *model.Snapshot {
 	return s.Apply(change)
 }
 
-// disrupted reports whether the disruption of the node has begun. The node has a taint or a condition then. A node that is
-// rebooted has the condition as well, but it stays.
-func disrupted(n *model.Node) bool {
-	if n.Object != nil && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool { return t.Key == apiv1.DisruptedTaintKey }) {
-		return true
-	}
-	return hasCondition(n.Claim, apiv1.ConditionTypeDisruptionReason) && !hasCondition(n.Claim, apiv1.ConditionTypeRebooting)
-}
-
 // A commandChecker checks commands. It holds the nodes and pods seen so far, and the violations.
 type commandChecker struct {
-	gone, placed map[string]bool // nodes by name, pods by key
-	found        []Violation
+	// snapshot is the cluster before the commands, after the one without the nodes that they remove. plan has the placements and
+	// replacements of all commands.
+	snapshot, after *model.Snapshot
+	plan            *model.Plan
+	gone, placed    map[string]bool // nodes by name, pods by key
+	found           []Violation
 	// consolidated are the nodes that consolidations remove, replacements the highest price of their replacements.
 	consolidated []*model.Node
 	replacements float64
@@ -90,12 +91,12 @@ func (c *commandChecker) add(rule Rule, node, pod, format string, args ...any) {
 }
 
 // nodes checks that the nodes of the command exist and are removed once.
-func (c *commandChecker) nodes(s *model.Snapshot, cmd *model.Command) {
+func (c *commandChecker) nodes(cmd *model.Command) {
 	if len(cmd.Nodes) == 0 {
 		c.add(RuleNode, "", "", "a command removes no node")
 	}
 	for _, n := range cmd.Nodes {
-		switch known, ok := s.NodeByName(n.Name); {
+		switch known, ok := c.snapshot.NodeByName(n.Name); {
 		case !ok || known != n:
 			c.add(RuleNode, n.Name, "", "is not in the snapshot as it is in the command")
 		case leaving(n):
@@ -109,41 +110,40 @@ func (c *commandChecker) nodes(s *model.Snapshot, cmd *model.Command) {
 
 // command adds the placements and replacements of the command to the plan. If it is a consolidation, it also checks that it
 // saves money.
-func (c *commandChecker) command(s, after *model.Snapshot, cmd *model.Command, plan *model.Plan) {
+func (c *commandChecker) command(cmd *model.Command) {
 	for _, pl := range cmd.Placements {
-		n, ok := after.NodeByName(pl.Node.Name)
+		n, ok := c.after.NodeByName(pl.Node.Name)
 		if !ok {
 			c.add(RuleNode, pl.Node.Name, "", "is to take pods, and is removed itself")
 			continue
 		}
-		plan.Placements = append(plan.Placements, model.Placement{Node: n, Pods: c.pods(after, pl.Pods)})
+		c.plan.Placements = append(c.plan.Placements, model.Placement{Node: n, Pods: c.pods(pl.Pods)})
 	}
 	price := 0.0
 	for _, n := range cmd.Replacements {
 		price += worst(&n)
-		n.Pods = c.pods(after, n.Pods)
+		n.Pods = c.pods(n.Pods)
 		if len(n.Pods) > 0 { // a node of a static pool has no pods
-			plan.Nodes = append(plan.Nodes, n)
-			plan.Price += n.Offering.Price
+			c.plan.Nodes = append(c.plan.Nodes, n)
+			c.plan.Price += n.Offering.Price
 		}
 	}
 	if cmd.Reason == apiv1.DisruptionReasonUnderutilized && len(cmd.Nodes) > 0 {
-		c.cheaper(s, cmd, price)
+		c.cheaper(cmd.Nodes, price, "costs %v with the other nodes of the command")
 		c.consolidated, c.replacements = append(c.consolidated, cmd.Nodes...), c.replacements+price
 	}
 }
 
-// pods returns the pods of the snapshot after, which is without the removed nodes, for the given pods. It marks them as
-// placed.
-func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model.Pod {
+// pods returns the pods of the snapshot after for the given pods, and marks them as placed.
+func (c *commandChecker) pods(pods []*model.Pod) []*model.Pod {
 	var out []*model.Pod
 	for _, p := range pods {
-		known, ok := after.Pods.Get(p.Key)
-		switch {
-		case !ok:
+		known, ok := c.after.Pods.Get(p.Key)
+		if !ok {
 			c.add(RuleAccount, "", p.Key, "is not in the snapshot")
 			continue
-		case c.placed[p.Key]:
+		}
+		if c.placed[p.Key] {
 			c.add(RuleAccount, "", p.Key, "is placed twice")
 		}
 		c.placed[p.Key] = true
@@ -153,21 +153,20 @@ func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model
 }
 
 // everyPod checks that each pod that must move is placed. See Commands for the exceptions.
-func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Command) {
+func (c *commandChecker) everyPod(commands []model.Command) {
+	reasons := []apiv1.DisruptionReason{
+		apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonUnderutilized, apiv1.DisruptionReasonEmpty,
+	}
 	for i := range commands {
-		switch commands[i].Reason {
-		case apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonUnderutilized, apiv1.DisruptionReasonEmpty:
-		default:
+		// A node of a static pool is replaced regardless of its pods. If a node is terminated first, the capacity for its pods
+		// exists only when it is gone.
+		cmd := &commands[i]
+		if !slices.Contains(reasons, cmd.Reason) || cmd.Method == "static" || cmd.TerminateFirst != "" {
 			continue
 		}
-		if commands[i].Method == "static" || commands[i].TerminateFirst != "" {
-			// A node of a static pool is replaced regardless of its pods. If a node is terminated first, the capacity
-			// for its pods exists only when it is gone.
-			continue
-		}
-		for _, n := range commands[i].Nodes {
+		for _, n := range cmd.Nodes {
 			for _, p := range n.Reschedulable() {
-				if _, waits := after.Pods.Get(p.Key); waits && !c.placed[p.Key] {
+				if _, waits := c.after.Pods.Get(p.Key); waits && !c.placed[p.Key] {
 					c.add(RuleAccount, n.Name, p.Key, "must move, and is not placed")
 				}
 			}
@@ -175,11 +174,18 @@ func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Comman
 	}
 }
 
-// cheaper checks that the replacements cost less than the nodes, whichever options are launched.
-func (c *commandChecker) cheaper(s *model.Snapshot, cmd *model.Command, replacements float64) {
-	have := priceOfSet(s, cmd.Nodes)
+// cheaper checks that the replacements cost less than the nodes, whichever options are launched. costs says what the nodes
+// cost, with %v for the amount.
+func (c *commandChecker) cheaper(nodes []*model.Node, replacements float64, costs string) {
+	have, names := 0.0, make([]string, len(nodes))
+	for i, n := range nodes {
+		if names[i] = n.Name; !c.snapshot.Coverage().Has(n.Name) {
+			have += priceOf(c.snapshot, n)
+		}
+	}
+	have += c.snapshot.Coverage().Released(names...) // by how much the bill falls when the nodes end, in dollars per hour
 	if !(replacements < have) {
-		c.add(RulePrice, cmd.Nodes[0].Name, "", "costs %v with the other nodes of the command, the replacements up to %v", have, replacements)
+		c.add(RulePrice, nodes[0].Name, "", costs+", the replacements up to %v", have, replacements)
 	}
 }
 
@@ -206,7 +212,7 @@ func worst(n *model.PlannedNode) float64 {
 
 // priceOf returns the price of an existing node, zero if it is not known.
 func priceOf(s *model.Snapshot, n *model.Node) float64 {
-	for _, t := range s.Types(poolOf(n)) {
+	for _, t := range s.Types(n.Pool) {
 		for _, o := range t.Offerings {
 			if t.Name == n.Labels[corev1.LabelInstanceTypeStable] && o.Zone == n.Labels[corev1.LabelTopologyZone] &&
 				o.CapacityType == n.Labels[apiv1.CapacityTypeLabelKey] {

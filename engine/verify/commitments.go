@@ -13,24 +13,21 @@ import (
 // commitment covers the node.
 func checkCommitments(c *checker) {
 	used := make(map[string]int64)
-	found := c.found
-	defer func() {
-		if len(c.found) > len(found) && c.snapshot.Coverage() != nil && billed(c.snapshot, c.plan) {
-			c.found = found
-		}
-	}()
 	for i := range c.plan.Nodes {
 		o := c.plan.Nodes[i].Offering
 		if o.Commitment == "" {
 			continue
 		}
-		use, left := o.UseOf(o.Commitment), c.snapshot.Coverage().Left(o.Commitment)
-		if use <= 0 || use > left-used[o.Commitment] {
-			c.add(Violation{Rule: RuleCommitment, Node: c.nameOf(i), Detail: fmt.Sprintf(
-				"uses %d units of %s, which has %d left", use, o.Commitment, max(0, left-used[o.Commitment]))})
+		use, left := o.UseOf(o.Commitment), c.snapshot.Coverage().Left(o.Commitment)-used[o.Commitment]
+		if use > 0 && use <= left {
+			used[o.Commitment] += use
 			continue
 		}
-		used[o.Commitment] += use
+		if c.snapshot.Coverage() != nil && billed(c.snapshot, c.plan) {
+			return
+		}
+		c.add(Violation{Rule: RuleCommitment, Node: c.nameOf(i), Detail: fmt.Sprintf(
+			"uses %d units of %s, which has %d left", use, o.Commitment, max(0, left))})
 	}
 }
 
@@ -60,12 +57,13 @@ func billed(s *model.Snapshot, plan *model.Plan) bool {
 func checkCovered(c *checker, node string, n *model.PlannedNode, list *optionList) {
 	most := n.Offering.UseOf(n.Offering.Commitment)
 	var prices []float64
-	for i, o := range list.options {
+	for _, o := range list.options {
 		least := math.Inf(1)
-		for _, x := range o.offerings {
+		for _, at := range o.launchable {
+			x := o.instanceType.Offerings[at]
 			use := x.UseOf(n.Offering.Commitment)
 			if use <= 0 || use > most {
-				c.add(Violation{Rule: RuleCommitment, Node: node, Type: n.Options[i].Name, Detail: fmt.Sprintf(
+				c.add(Violation{Rule: RuleCommitment, Node: node, Type: o.name, Detail: fmt.Sprintf(
 					"%s %s uses %d units of %s, the plan %d", x.Zone, x.CapacityType, use, n.Offering.Commitment, most)})
 			}
 			least = min(least, coveredPrice(x, n.Offering.Commitment))
@@ -85,26 +83,4 @@ func coveredPrice(o model.Offering, id string) float64 {
 		}
 	}
 	return o.Price
-}
-
-// consolidations checks, if there are commitments, that the replacements of all consolidations together cost less than the
-// nodes that they remove. The method cheaper checks each consolidation by itself.
-func (c *commandChecker) consolidations(s *model.Snapshot, removed []*model.Node, replacements float64) {
-	if s.Coverage() == nil || len(removed) == 0 {
-		return
-	}
-	if have := priceOfSet(s, removed); !(replacements < have) {
-		c.add(RulePrice, removed[0].Name, "", "with the nodes of all consolidations costs %v beyond commitments, the replacements up to %v", have, replacements)
-	}
-}
-
-// priceOfSet returns by how much the bill falls when the nodes end, in dollars per hour.
-func priceOfSet(s *model.Snapshot, nodes []*model.Node) float64 {
-	sum, names := 0.0, make([]string, len(nodes))
-	for i, n := range nodes {
-		if names[i] = n.Name; !s.Coverage().Has(n.Name) {
-			sum += priceOf(s, n)
-		}
-	}
-	return sum + s.Coverage().Released(names...)
 }

@@ -1,126 +1,102 @@
 package verify
 
 import (
-	"maps"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
 )
 
 // A daemon is a DaemonSet with the demand of its pod on a node that does not run it yet.
 type daemon struct {
 	*demand
-	set *podtopology.DaemonSet
+	pod *corev1.Pod // not bound
+	// uncertain is true if a host port or a volume may keep the pod from a node that the DaemonSet selects.
+	uncertain bool
 }
 
-// readDaemonSets returns, in key order, the DaemonSets that are not being deleted and whose pod fits on some empty
-// node. A DaemonSet is Uncertain if its pod has a volume claim, or a host port in common with another DaemonSet.
-func readDaemonSets(s *model.Snapshot, v *volumes) []*daemon {
-	var out []*daemon
-	for _, d := range s.Daemons() {
+// readDaemonSets sets daemons to the DaemonSets, in key order, that are not being deleted and whose pod fits on some empty
+// node. A DaemonSet is uncertain if its pod has a volume claim, or a host port in common with another DaemonSet.
+func (c *catalog) readDaemonSets() {
+	for _, d := range c.snapshot.Daemons() {
 		if d.Object.DeletionTimestamp != nil {
 			continue
 		}
-		pod := podOfDaemonSet(d.Object)
-		one := &daemon{demand: demandOf(pod, v.index)}
-		if !fitsAlone(s, one.requests) {
+		pod := podOfDaemonSet(d)
+		one := &daemon{demand: demandOf(pod, c.index), pod: pod}
+		if !fitsAlone(c.snapshot, one.requests) {
 			continue
 		}
-		one.volumes = slices.DeleteFunc(v.attachmentsOf(d.Pod.Object), func(a *attachment) bool { return a.problem != "" })
-		one.set = &podtopology.DaemonSet{Pod: pod, Selector: one.selector, Uncertain: hasVolumeClaims(pod)}
-		out = append(out, one)
+		for _, a := range c.attachmentsOf(pod) {
+			if a.problem == "" {
+				one.volumes = append(one.volumes, a)
+			}
+			// The pod may not run if its claim does not exist, or if the claim is bound in another zone.
+			one.uncertain = one.uncertain || a.claim != ""
+		}
+		c.daemons = append(c.daemons, one)
 	}
-	for _, a := range out {
-		for _, b := range out {
-			if _, conflict := a.clash(b.demand); conflict && a != b {
-				a.set.Uncertain = true
+	for _, a := range c.daemons {
+		for _, b := range c.daemons {
+			if _, conflict := clash(a.ports, b.ports); conflict && a != b {
+				a.uncertain = true
 			}
 		}
 	}
-	return out
 }
 
 // fitsAlone reports whether the requests fit on an empty node: a new node of some type, or an existing one.
-func fitsAlone(s *model.Snapshot, requests amounts) bool {
+func fitsAlone(s *model.Snapshot, requests model.Resources) bool {
 	within := func(have model.Resources) bool {
-		for name, v := range requests {
-			if v > 0 && v > have[name] {
-				return false
-			}
-		}
-		return true
+		_, _, short := requests.Short(have)
+		return !short
 	}
 	for _, pool := range s.Pools() {
 		if slices.ContainsFunc(s.Types(pool.Name), func(t *model.InstanceType) bool { return within(t.Allocatable) }) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return within(allocatableOf(n)) })
+	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return within(n.Allocatable) })
 }
 
-// hasVolumeClaims reports whether the pod has a volume claim. Such a pod may not run, because the claim does not exist or is
-// bound in another zone.
-func hasVolumeClaims(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
-	})
-}
-
-// podOfDaemonSet returns the pod that the DaemonSet creates on a node. As in the API server, missing requests are set
-// to the limits. The tolerations that the DaemonSet controller adds are included.
-func podOfDaemonSet(set *appsv1.DaemonSet) *corev1.Pod {
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name, Labels: set.Spec.Template.Labels},
-		Spec:       *set.Spec.Template.Spec.DeepCopy(),
-	}
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			r := &containers[i].Resources
-			requests := maps.Clone(r.Limits)
-			if requests == nil {
-				requests = corev1.ResourceList{}
-			}
-			maps.Copy(requests, r.Requests)
-			r.Requests = requests
+// podOfDaemonSet returns the pod that the DaemonSet creates on a node, with the tolerations that the DaemonSet controller adds.
+func podOfDaemonSet(d *model.Daemon) *corev1.Pod {
+	pod := d.Pod.Object.DeepCopy()
+	add := func(effect corev1.TaintEffect, taints ...string) {
+		for _, key := range taints {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations,
+				corev1.Toleration{Key: key, Effect: effect, Operator: corev1.TolerationOpExists})
 		}
 	}
-	tolerated := []corev1.Taint{
-		{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
-		{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
-		{Key: corev1.TaintNodeDiskPressure, Effect: corev1.TaintEffectNoSchedule},
-		{Key: corev1.TaintNodeMemoryPressure, Effect: corev1.TaintEffectNoSchedule},
-		{Key: corev1.TaintNodePIDPressure, Effect: corev1.TaintEffectNoSchedule},
-		{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
-	}
+	add(corev1.TaintEffectNoExecute, corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable)
+	add(corev1.TaintEffectNoSchedule, corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure,
+		corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable)
 	if pod.Spec.HostNetwork {
-		tolerated = append(tolerated, corev1.Taint{
-			Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule,
-		})
-	}
-	for _, t := range tolerated {
-		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
-			Key: t.Key, Effect: t.Effect, Operator: corev1.TolerationOpExists,
-		})
+		add(corev1.TaintEffectNoSchedule, corev1.TaintNodeNetworkUnavailable)
 	}
 	return pod
 }
 
-// runsAmong reports whether one of the pods belongs to the DaemonSet.
-func (d *daemon) runsAmong(pods []*corev1.Pod) bool {
-	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return ownedBy(p, d.set.Pod.Namespace, d.set.Pod.Name) })
+// admittedTo reports whether taints and labels of a node admit the pod.
+func (d *daemon) admittedTo(l *nodematch.LabelSet, taints []corev1.Taint) bool {
+	_, kept := model.Untolerated(d.tolerations, taints)
+	return !kept && l.MatchedBy(d.selector)
 }
 
-// daemonsOn returns the DaemonSet pods that the node may get by its labels and taints. A pod is Certain if the selector
-// of its DaemonSet matches all label sets that the node may have.
+// runsAmong reports whether one of the pods belongs to the DaemonSet.
+func (d *daemon) runsAmong(pods []*corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return ownedBy(p, d.pod.Namespace, d.pod.Name) })
+}
+
+// daemonsOn returns the DaemonSet pods that the node may get by its labels and taints. A pod is certain if its DaemonSet is,
+// and if the selector matches all label sets that the node may have.
 func (c *catalog) daemonsOn(n *podtopology.Node) []podtopology.Daemon {
 	var out []podtopology.Daemon
 	for _, d := range c.daemons {
-		if _, kept := d.untolerated(n.Taints); kept || d.runsAmong(n.Running) {
+		if _, kept := model.Untolerated(d.tolerations, n.Taints); kept || d.runsAmong(n.Running) {
 			continue
 		}
 		matches := 0
@@ -129,12 +105,9 @@ func (c *catalog) daemonsOn(n *podtopology.Node) []podtopology.Daemon {
 				matches++
 			}
 		}
-		switch {
-		case matches == 0:
-		case matches < len(n.Labels):
-			out = append(out, podtopology.Daemon{Set: d.set, Presence: podtopology.Possible})
-		default:
-			out = append(out, podtopology.Daemon{Set: d.set, Presence: podtopology.Certain})
+		if matches > 0 {
+			certain := !d.uncertain && matches == len(n.Labels)
+			out = append(out, podtopology.Daemon{Pod: d.pod, Selector: d.selector, Certain: certain})
 		}
 	}
 	return out

@@ -1,128 +1,71 @@
 package verify
 
 import (
-	"maps"
-	"slices"
+	"cmp"
 
 	corev1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
-
-// amounts are resources by name: millicores for cpu, whole units for all others.
-type amounts map[corev1.ResourceName]int64
 
 // A demand is what one pod requires of its node: resources, host ports, labels and volumes, and the taints that it
 // tolerates. The method daemonsAt uses it for the sum over several DaemonSets.
 type demand struct {
 	key         string
-	requests    amounts // including 1 of the resource "pods"
+	requests    model.Resources // including 1 of the resource "pods"
 	ports       []corev1.ContainerPort
 	tolerations []corev1.Toleration
 	selector    *nodematch.Selector
 	volumes     []*attachment
 }
 
-// demandOf returns the demand of a pod that is to be placed, without its volumes.
+// demandOf returns the demand of a pod without its volumes.
 func demandOf(pod *corev1.Pod, index *nodematch.Index) *demand {
-	d := demandOfBound(pod)
-	d.selector = index.Selector(pod)
-	return d
+	return &demand{
+		key:         pod.Namespace + "/" + pod.Name,
+		requests:    requestsOf(pod),
+		ports:       hostPorts(pod),
+		tolerations: pod.Spec.Tolerations,
+		selector:    index.Selector(pod),
+	}
 }
 
-// demandOfBound returns the demand of a bound pod, without its node selector and volumes.
-func demandOfBound(pod *corev1.Pod) *demand {
-	d := &demand{
-		key:         nameOfPod(pod),
-		requests:    requestsOf(pod),
-		tolerations: pod.Spec.Tolerations,
-	}
-	for _, containers := range [][]corev1.Container{pod.Spec.Containers, sidecars(pod.Spec.InitContainers)} {
-		for _, container := range containers {
-			for _, port := range container.Ports {
-				if port.HostPort > 0 {
-					d.ports = append(d.ports, port)
-				}
+// hostPorts returns the ports with a host port of the containers that run as long as the pod, which includes sidecars.
+func hostPorts(pod *corev1.Pod) []corev1.ContainerPort {
+	var out []corev1.ContainerPort
+	add := func(container corev1.Container) {
+		for _, port := range container.Ports {
+			if port.HostPort > 0 {
+				out = append(out, port)
 			}
 		}
 	}
-	return d
-}
-
-// sidecars returns the init containers with restartPolicy Always, which keep running.
-func sidecars(init []corev1.Container) []corev1.Container {
-	var out []corev1.Container
-	for _, c := range init {
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			out = append(out, c)
+	for _, container := range pod.Spec.Containers {
+		add(container)
+	}
+	for _, container := range pod.Spec.InitContainers {
+		if container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			add(container)
 		}
 	}
 	return out
 }
 
 // requestsOf returns the requests that kube-scheduler counts for the pod.
-func requestsOf(pod *corev1.Pod) amounts {
-	out := amountsOf(resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true}))
+func requestsOf(pod *corev1.Pod) model.Resources {
+	out := model.RequestsOf(resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true}))
 	out[corev1.ResourcePods]++
 	return out
 }
 
-// ceiling is the largest amount and the largest sum of amounts. Larger ones are set to ceiling. It is far below the
-// largest int64, so that neither conversions nor sums overflow.
-const ceiling = 1 << 53
-
-// mostCPU and most are the quantities of ceiling millicores and of ceiling units.
-var (
-	mostCPU = apiresource.NewMilliQuantity(ceiling, apiresource.DecimalSI)
-	most    = apiresource.NewQuantity(ceiling, apiresource.DecimalSI)
-)
-
-// amountsOf converts requests and rounds fractions up.
-func amountsOf(list corev1.ResourceList) amounts {
-	out := make(amounts, len(list))
-	for name, q := range list {
-		switch {
-		case name == corev1.ResourceCPU && q.Cmp(*mostCPU) < 0:
-			out[name] = max(q.MilliValue(), -ceiling)
-		case name != corev1.ResourceCPU && q.Cmp(*most) < 0:
-			out[name] = max(q.Value(), -ceiling)
-		default:
-			out[name] = ceiling
-		}
-	}
-	return out
-}
-
-// add adds o to a, within -ceiling and ceiling.
-func (a amounts) add(o amounts) {
-	for name, v := range o {
-		a[name] = max(-ceiling, min(a[name]+max(-ceiling, min(v, ceiling)), ceiling))
-	}
-}
-
-// subtract subtracts o from a, within -ceiling and ceiling.
-func (a amounts) subtract(o amounts) {
-	for name, v := range o {
-		a[name] = max(-ceiling, min(a[name]-max(-ceiling, min(v, ceiling)), ceiling))
-	}
-}
-
-// names returns the resource names in alphabetical order.
-func (a amounts) names() []corev1.ResourceName { return slices.Sorted(maps.Keys(a)) }
-
-// untolerated returns the first taint that excludes the pod from a node, if any.
-func (d *demand) untolerated(taints []corev1.Taint) (corev1.Taint, bool) {
-	return nodematch.Untolerated(d.tolerations, taints)
-}
-
-// clash returns the first host port that both d and o use.
-func (d *demand) clash(o *demand) (int32, bool) {
-	for _, p := range d.ports {
-		for _, q := range o.ports {
-			if p.HostPort == q.HostPort && protocol(p) == protocol(q) &&
-				(anyIP(p.HostIP) || anyIP(q.HostIP) || p.HostIP == q.HostIP) {
+// clash returns the first host port of a that b has too.
+func clash(a, b []corev1.ContainerPort) (int32, bool) {
+	for _, p := range a {
+		for _, q := range b {
+			sameProtocol := cmp.Or(p.Protocol, corev1.ProtocolTCP) == cmp.Or(q.Protocol, corev1.ProtocolTCP)
+			if p.HostPort == q.HostPort && sameProtocol && (anyIP(p.HostIP) || anyIP(q.HostIP) || p.HostIP == q.HostIP) {
 				return p.HostPort, true
 			}
 		}
@@ -130,13 +73,4 @@ func (d *demand) clash(o *demand) (int32, bool) {
 	return 0, false
 }
 
-func protocol(p corev1.ContainerPort) corev1.Protocol {
-	if p.Protocol == "" {
-		return corev1.ProtocolTCP
-	}
-	return p.Protocol
-}
-
 func anyIP(ip string) bool { return ip == "" || ip == "0.0.0.0" }
-
-func nameOfPod(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }

@@ -3,8 +3,9 @@
 // Begin with Rules.Plan. Then read planned.go and existing.go (what a node must hold), template.go and option.go (what
 // a planned node may become), and package podtopology. Commands checks the commands of disruption.
 //
-// The package shares no code with the packer, so that they do not share mistakes. It reads pods, pools, nodes and
-// claims as the API server has them. It uses the helpers of kube-scheduler for requests, node affinity and tolerations.
+// The package shares no code with the packer, so that they do not share mistakes. It reads pods, pools, labels and taints as
+// the API server has them. The resources and the stage of existing nodes, and the pods of DaemonSets, are those of the
+// snapshot. It uses the helpers of kube-scheduler for requests, node affinity and tolerations.
 //
 // A planned node must suit its pods whichever of its types and offerings is launched. It must also suit them for each
 // value of each label that the plan does not determine. Prices, limits and minValues are computed again. Constraints of

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
@@ -14,85 +15,82 @@ import (
 
 // placements checks the pods that are placed on existing nodes and on claims.
 func (c *checker) placements() {
-	pods := make(map[*model.Node][]*model.Pod)
-	var nodes []*model.Node
+	checked := make(map[string]bool)
 	for _, pl := range c.plan.Placements {
-		if pl.Node == nil {
+		n := pl.Node
+		if n == nil {
 			for _, p := range pl.Pods {
 				c.add(Violation{Rule: RuleNode, Pod: p.Key, Detail: "is placed on no node"})
 			}
 			continue
 		}
-		if _, ok := pods[pl.Node]; !ok {
-			nodes = append(nodes, pl.Node)
-		}
-		pods[pl.Node] = append(pods[pl.Node], pl.Pods...)
-	}
-	for _, n := range nodes {
 		known, ok := c.snapshot.NodeByName(n.Name)
 		switch {
 		case !ok || known.Object != n.Object || known.Claim != n.Claim:
 			c.add(Violation{Rule: RuleNode, Node: n.Name, Detail: "is not in the snapshot"})
 		case leaving(n):
 			c.add(Violation{Rule: RuleNode, Node: n.Name, Detail: "is being deleted"})
-		case !launched(n):
-			c.onClaim(n, pods[n])
+		case checked[n.Name]:
+		case n.Launched():
+			c.onNode(n, c.placed[n.Name], c.bound[n.BindingName()])
 		default:
-			c.onNode(n, pods[n], c.bound[n.BindingName()])
+			c.onClaim(n, c.placed[n.Name])
 		}
+		checked[n.Name] = true
 	}
 }
 
 // onNode checks pods for a node with an instance, whose size and labels are known. The parameter there has the pods that
 // already run on it.
 func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) {
-	used := amounts{}
-	var others []*demand
+	labels, taints := nodematch.Of(c.catalog.nodeOf(n)), taintsOf(n)
+	missing, expected := c.catalog.expect(labels, taints, there)
+	present := &demand{requests: expected}
+	var ports []corev1.ContainerPort
+	for _, d := range missing {
+		ports = append(ports, d.ports...)
+		present.volumes = append(present.volumes, d.volumes...)
+	}
 	for _, p := range there {
-		d := demandOfBound(p)
-		used.add(d.requests)
-		others = append(others, d)
+		ports = append(ports, hostPorts(p)...)
+		present.requests = present.requests.Plus(requestsOf(p))
+		present.volumes = append(present.volumes, c.catalog.attachmentsOf(p)...)
 	}
-	seen, taints := nodematch.Of(c.catalog.nodeOf(n)), taintsOf(n)
-	missing, expected := c.catalog.expect(seen, taints, there)
-	used.add(expected)
-	others = append(others, missing...)
-
-	l := c.loadOf(n.Name, pods, others)
-	if detail, short := l.shortage(used, allocatableOf(n)); short {
-		c.add(Violation{Rule: RuleResources, Node: n.Name, Detail: detail})
+	o := &option{
+		allocatable:  n.Allocatable,
+		attachLimits: c.catalog.attachLimitsOf(n),
+		labels:       []*nodematch.LabelSet{labels},
+		present:      []*demand{present},
 	}
-	c.tolerated(n.Name, l, taints)
-	for _, r := range l.rules {
-		if !seen.MatchedBy(r.selector) {
-			v := r.broken(seen.Labels())
-			v.Node = n.Name
-			c.add(v)
+	for _, it := range c.snapshot.Types(n.Pool) {
+		if it.Name == n.Labels[corev1.LabelInstanceTypeStable] {
+			o.instanceType = it
 		}
 	}
-	c.attachToExisting(n, l, there, missing)
+	list := &optionList{options: []*option{o}, labels: o.labels, free: model.Resources{}}
+	c.suits(n.Name, list, taints, c.loadOf(n.Name, pods, ports))
 }
 
 // expect returns the demands of the DaemonSet pods that a node should run but does not run yet, and the resources to
 // reserve for them. kube-scheduler reserves nothing for them, so of each resource the lower of two sums is reserved, at
 // least 0. The first is that of the missing pods. The second is that of all DaemonSets that select the node, less the
 // DaemonSet pods running there. They differ while a DaemonSet is changed or removed.
-func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, amounts) {
+func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, model.Resources) {
 	var missing []*demand
-	free, rest := amounts{}, amounts{}
+	free, rest := model.Resources{}, model.Resources{}
 	for _, d := range c.daemons {
-		if _, kept := d.untolerated(taints); kept || !set.MatchedBy(d.selector) {
+		if !d.admittedTo(set, taints) {
 			continue
 		}
-		rest.add(d.requests)
+		rest = rest.Plus(d.requests)
 		if !d.runsAmong(there) {
 			missing = append(missing, d.demand)
-			free.add(d.requests)
+			free = free.Plus(d.requests)
 		}
 	}
 	for _, p := range there {
 		if ownedBy(p, p.Namespace, "") {
-			rest.subtract(requestsOf(p))
+			rest = rest.Minus(requestsOf(p))
 		}
 	}
 	for name, v := range free {
@@ -104,24 +102,11 @@ func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there [
 // onClaim checks pods for a claim that is not launched. They must fit on each type that may be launched for it.
 func (c *checker) onClaim(n *model.Node, pods []*model.Pod) {
 	t := c.catalog.templateOfClaim(n.Claim)
-	l := c.loadOf(n.Name, pods, nil)
-	c.tolerated(n.Name, l, t.taints)
-	list := &optionList{types: c.catalog.claimTypes(n)}
-	if len(list.types) == 0 {
+	list := c.catalog.newList(t, c.catalog.claimTypes(n))
+	if len(list.options) == 0 {
 		c.add(Violation{Rule: RuleType, Node: n.Name, Detail: "no known type meets its requirements"})
 	}
-	for _, it := range list.types {
-		o := c.catalog.optionOf(t, it)
-		list.options = append(list.options, o)
-		c.fits(n.Name, it, o, l)
-	}
-	c.labelsMatch(n.Name, t, list, l)
-	c.attachToNew(n.Name, list, l)
-}
-
-// ended reports whether the pod has completed and uses no resources.
-func ended(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	c.suits(n.Name, list, t.taints, c.loadOf(n.Name, pods, nil))
 }
 
 // ownedBy reports whether the DaemonSet with the name owns the pod. An empty name stands for any DaemonSet.
@@ -136,46 +121,12 @@ func leaving(n *model.Node) bool {
 	if n.Object != nil && n.Object.DeletionTimestamp != nil {
 		return true
 	}
-	return n.Claim != nil && (n.Claim.DeletionTimestamp != nil || hasCondition(n.Claim, apiv1.ConditionTypeInstanceTerminating))
-}
-
-// hasCondition reports whether the condition of the claim is true.
-func hasCondition(claim *apiv1.NodeClaim, condition string) bool {
-	return slices.ContainsFunc(claim.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Type == condition && c.Status == metav1.ConditionTrue
-	})
-}
-
-// launched reports whether the instance of n exists.
-func launched(n *model.Node) bool { return n.Object != nil || n.Claim.Status.ProviderID != "" }
-
-// registered reports whether the node has joined with its final labels and taints.
-func registered(n *model.Node) bool {
-	return n.Object != nil && hasStage(n, apiv1.NodeRegisteredLabelKey)
-}
-
-// initialized reports whether the node reports all its resources.
-func initialized(n *model.Node) bool {
-	return registered(n) && hasStage(n, apiv1.NodeInitializedLabelKey)
-}
-
-// hasStage reports whether the node has the label of a lifecycle stage. A node that Karpenter does not manage needs no
-// such label.
-func hasStage(n *model.Node, label string) bool {
-	return poolOf(n) == "" && n.Claim == nil || n.Object.Labels[label] == "true"
-}
-
-// poolOf returns the name of the NodePool of n, empty if there is none.
-func poolOf(n *model.Node) string {
-	if n.Claim != nil {
-		return n.Claim.Labels[apiv1.NodePoolLabelKey]
-	}
-	return n.Object.Labels[apiv1.NodePoolLabelKey]
+	return n.Claim != nil && (n.Claim.DeletionTimestamp != nil || condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating))
 }
 
 // nodeOf returns a node with the labels of n, or those that it will have once it is registered.
 func (c *catalog) nodeOf(n *model.Node) *corev1.Node {
-	if registered(n) || n.Claim == nil {
+	if n.Registered || n.Claim == nil {
 		return n.Object
 	}
 	seen := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(n.Claim.Labels)}}
@@ -190,63 +141,27 @@ func (c *catalog) nodeOf(n *model.Node) *corev1.Node {
 	return seen
 }
 
-// allocatableOf returns the allocatable resources of n.
-func allocatableOf(n *model.Node) model.Resources {
-	var node, claim corev1.ResourceList
-	if n.Object != nil {
-		node = n.Object.Status.Allocatable
-	}
-	if n.Claim != nil {
-		claim = n.Claim.Status.Allocatable
-	}
-	return model.Resources(reported(n, node, claim))
-}
-
-// reported returns the amounts of the node's status. Until the node is initialized, missing and zero amounts are those
-// of the claim.
-func reported(n *model.Node, node, claim corev1.ResourceList) amounts {
-	out := floorOf(node)
-	if n.Claim != nil && !initialized(n) {
-		for name, v := range floorOf(claim) {
-			if out[name] == 0 {
-				out[name] = v
-			}
-		}
-	}
-	return out
-}
-
-// taintsOf returns the taints of n that pods must tolerate, without those that are removed before n is initialized.
+// taintsOf returns the taints of n that pods must tolerate.
 func taintsOf(n *model.Node) []corev1.Taint {
-	var taints []corev1.Taint
-	switch {
-	case !registered(n) && n.Claim != nil:
-		taints = withoutTemporary(n, n.Claim.Spec.Taints)
-	case initialized(n):
-		// The taint of staged moves is removed before the pods that are nominated to the node are bound.
-		taints = slices.DeleteFunc(slices.Clone(n.Object.Spec.Taints), func(t corev1.Taint) bool {
-			return n.Claim != nil && t.Key == apiv1.StagedMoveTaintKey
-		})
-	default:
-		taints = withoutTemporary(n, n.Object.Spec.Taints)
+	var all []corev1.Taint
+	if n.Claim != nil && !n.Registered {
+		all = n.Claim.Spec.Taints
+	} else {
+		all = n.Object.Spec.Taints
 	}
+	all = slices.DeleteFunc(slices.Clone(all), func(t corev1.Taint) bool { return isTemporary(n, t) })
 	if n.Object != nil && n.Object.Spec.Unschedulable {
-		taints = append(taints, corev1.Taint{
-			Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule,
-		})
+		all = append(all, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
 	}
-	return taints
+	return all
 }
 
-// withoutTemporary returns the taints without start-up taints and other taints that are removed before initialization.
-func withoutTemporary(n *model.Node, taints []corev1.Taint) []corev1.Taint {
-	var out []corev1.Taint
-	for _, t := range taints {
-		starting := n.Claim != nil && slices.ContainsFunc(n.Claim.Spec.StartupTaints,
-			func(s corev1.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
-		if !starting && !apiv1.IsEphemeralTaint(t) {
-			out = append(out, t)
-		}
+// isTemporary reports whether the taint is removed before n is initialized. An initialized node has only the taint of staged
+// moves, which is removed before the pods that are nominated to the node are bound.
+func isTemporary(n *model.Node, t corev1.Taint) bool {
+	if n.Initialized {
+		return n.Claim != nil && t.Key == apiv1.StagedMoveTaintKey
 	}
-	return out
+	return apiv1.IsEphemeralTaint(t) || n.Claim != nil &&
+		slices.ContainsFunc(n.Claim.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) })
 }

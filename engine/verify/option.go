@@ -1,9 +1,12 @@
 package verify
 
 import (
+	"cmp"
+	"fmt"
+	"math"
 	"slices"
-	"strings"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
@@ -15,61 +18,47 @@ type catalog struct {
 	index    *nodematch.Index
 	daemons  []*daemon
 
-	templates  map[string]*template                           // by pool and requirements
-	typeLabels map[string]map[*model.InstanceType]*typeLabels // by label keys
-	types      map[string]map[string]*model.InstanceType      // by pool and name
-	sums       map[string]*demand                             // summed demands of DaemonSets, by their keys
-	lists      map[optionListKey]*optionList
+	templates  map[string]*template // by pool and requirements
+	typeLabels map[*model.InstanceType]*typeLabels
+	// reported are the lowest attach limits that existing nodes report, by type and driver. It is nil until computed.
+	reported map[[2]string]int
 }
 
-func newCatalog(s *model.Snapshot, index *nodematch.Index) *catalog {
+func newCatalog(s *model.Snapshot, r Rules) *catalog {
 	return &catalog{
-		snapshot: s, index: index,
+		snapshot: s, index: nodematch.NewIndex(apiv1.CoreLabels().With(r.Labels).Aliases),
 		templates:  make(map[string]*template),
-		typeLabels: make(map[string]map[*model.InstanceType]*typeLabels),
-		types:      make(map[string]map[string]*model.InstanceType),
-		sums:       make(map[string]*demand),
-		lists:      make(map[optionListKey]*optionList),
+		typeLabels: make(map[*model.InstanceType]*typeLabels),
 	}
-}
-
-// typesOf returns the instance types of a pool by name.
-func (c *catalog) typesOf(pool string) map[string]*model.InstanceType {
-	types, ok := c.types[pool]
-	if !ok {
-		types = make(map[string]*model.InstanceType)
-		for _, t := range c.snapshot.Types(pool) {
-			types[t.Name] = t
-		}
-		c.types[pool] = types
-	}
-	return types
 }
 
 // claimTypes returns the types that may be launched for a claim without an instance.
 func (c *catalog) claimTypes(n *model.Node) []*model.InstanceType {
 	t := c.templateOfClaim(n.Claim)
-	var types []*model.InstanceType
-	for _, it := range c.snapshot.Types(poolOf(n)) {
-		if len(c.optionOf(t, it).broken) == 0 {
-			types = append(types, it)
-		}
-	}
-	return types
+	return slices.DeleteFunc(slices.Clone(c.snapshot.Types(n.Pool)), func(it *model.InstanceType) bool {
+		return len(c.optionOf(t, it).broken) > 0
+	})
 }
 
-// An option is an instance type for a node of a template.
+// An option is what a node may become: an instance type for a node of a template, or an existing node as it is.
 type option struct {
+	// instanceType is nil for an existing node of which it is not known. name is empty for every existing node.
+	instanceType *model.InstanceType
+	name         string
+	allocatable  model.Resources
+	attachLimits map[string]int // those that an existing node reports, by CSI driver
 	// broken are the violations of the instance type for this template.
 	broken []Violation
-	// offerings are the offerings that may be launched, in the type's order. positions are their indexes in the type.
-	offerings []model.Offering
-	positions []int
+	// launchable are the indexes of the type's offerings that may be launched, in order.
+	launchable []int
+	// cheapest is the lowest price of the offerings, unreserved that of the offerings that are not from reservations. They are
+	// infinity if there is none.
+	cheapest, unreserved float64
 	// labels are all label sets that the node may have.
 	labels []*nodematch.LabelSet
-	// daemons are sums of the demands of DaemonSets: one for each different set of DaemonSets that run on a node with
-	// one of the label sets.
-	daemons []*demand
+	// present are sums of the demands of pods that are on the node before any planned pod: one for each different set of
+	// DaemonSets that run on a node with one of the label sets. An existing node has one sum, without ports.
+	present []*demand
 }
 
 // optionOf returns the option of instance type it for the template.
@@ -77,37 +66,73 @@ func (c *catalog) optionOf(t *template, it *model.InstanceType) *option {
 	if o, ok := t.options[it]; ok {
 		return o
 	}
-	o := &option{}
+	o := &option{
+		instanceType: it, name: it.Name, allocatable: it.Allocatable, cheapest: math.Inf(1), unreserved: math.Inf(1),
+	}
 	t.options[it] = o
-	f := t.labelsOfType(it)
-	byType := t.outcomesByType(f)
-	for i, offering := range it.Offerings {
+	f := c.labelsOfType(it)
+	columns, values := make([]column, len(t.labels)), make([][]nodematch.Value, len(t.labels))
+	for at := range t.labels {
+		l := &t.labels[at]
+		columns[at] = column{label: l, byType: t.outcomeOf(l, f.byType[l.key], false), byOffering: f.byOffering[l.key]}
+	}
+	for i := range it.Offerings {
+		offering := &it.Offerings[i]
 		if !offering.Available && !t.launching { // full reservations are reported by the rule RuleReservation
 			continue
 		}
-		values, broken := t.outcomes(f, byType, i)
-		if broken != nil {
+		launchable, broken := t.valuesOf(columns, i, values)
+		switch {
+		case broken != nil:
 			broken.Type = it.Name
 			o.broken = append(o.broken, *broken)
-			continue
+		case launchable:
+			o.launchable = append(o.launchable, i)
+			o.cheapest = min(o.cheapest, offering.Price)
+			if offering.ReservationID == "" {
+				o.unreserved = min(o.unreserved, offering.Price)
+			}
+			c.addLabelSets(o, t.keys, values)
 		}
-		if values == nil {
-			continue
-		}
-		o.offerings = append(o.offerings, offering)
-		o.positions = append(o.positions, i)
-		c.addLabelSets(o, t.keys, values)
 	}
-	if len(o.offerings) == 0 && len(o.broken) == 0 {
+	if len(o.launchable) == 0 && len(o.broken) == 0 {
 		o.broken = append(o.broken, Violation{Rule: RuleOffering, Type: it.Name,
 			Detail: "has no available offering within the node's requirements"})
 	}
 	for _, l := range o.labels {
-		if d := c.daemonsAt(l, t); !slices.Contains(o.daemons, d) {
-			o.daemons = append(o.daemons, d)
+		d := c.daemonsAt(l, t)
+		if !slices.ContainsFunc(o.present, func(known *demand) bool { return known.key == d.key }) {
+			o.present = append(o.present, d)
 		}
 	}
 	return o
+}
+
+// A column is the outcome of one label if the offering of the type does not set it, and the values that offerings set (see
+// typeLabels).
+type column struct {
+	label      *templateLabel
+	byType     outcome
+	byOffering [][]nodematch.Value
+}
+
+// valuesOf sets values to the possible values of each label if the i-th offering of a type is launched. launchable is false if
+// the claim's requirements exclude the offering, or if a label causes a violation, which is then returned.
+func (t *template) valuesOf(columns []column, i int, values [][]nodematch.Value) (launchable bool, broken *Violation) {
+	for at, c := range columns {
+		o := c.byType
+		if c.byOffering != nil && c.byOffering[i] != nil {
+			o = t.outcomeOf(c.label, c.byOffering[i], true)
+		}
+		if broken == nil {
+			broken = o.broken
+		}
+		if o.values == nil && o.broken == nil {
+			return false, nil
+		}
+		values[at] = o.values
+	}
+	return broken == nil, broken
 }
 
 // addLabelSets adds label sets that together contain each value of each relevant key, not all combinations. One set has
@@ -124,7 +149,7 @@ func (c *catalog) addLabelSets(o *option, keys []string, values [][]nodematch.Va
 	}
 	add(labels)
 	for i, key := range keys {
-		if !c.index.Relevant(key) {
+		if !c.index.Relevant[key] {
 			continue
 		}
 		for _, v := range values[i][1:] {
@@ -135,33 +160,113 @@ func (c *catalog) addLabelSets(o *option, keys []string, values [][]nodematch.Va
 	}
 }
 
-// labelSets returns all label sets of nodes of the template with one of the types.
-func (c *catalog) labelSets(t *template, types []*model.InstanceType) []*nodematch.LabelSet {
-	return c.index.Union(func(yield func([]*nodematch.LabelSet) bool) {
-		for _, it := range types {
-			if !yield(c.optionOf(t, it).labels) {
-				return
-			}
-		}
-	})
-}
-
-// daemonsAt returns the summed demand of the DaemonSets that run on a node with these labels.
+// daemonsAt returns the summed demand of the DaemonSets that run on a node with these labels. Its key has their names.
 func (c *catalog) daemonsAt(l *nodematch.LabelSet, t *template) *demand {
-	sum := &demand{key: "daemons", requests: amounts{}}
-	var names strings.Builder
+	sum := &demand{requests: model.Resources{}}
 	for _, d := range c.daemons {
-		if _, kept := d.untolerated(t.taints); kept || !l.MatchedBy(d.selector) {
+		if !d.admittedTo(l, t.taints) {
 			continue
 		}
-		names.WriteString(d.key + "\n")
-		sum.requests.add(d.requests)
+		sum.key += d.key + "\n"
+		sum.requests = sum.requests.Plus(d.requests)
 		sum.ports = append(sum.ports, d.ports...)
 		sum.volumes = append(sum.volumes, d.volumes...)
 	}
-	if known, ok := c.sums[names.String()]; ok {
-		return known
-	}
-	c.sums[names.String()] = sum
 	return sum
+}
+
+// An optionList has the options of a node. Planned nodes with the same template and list of types share it. Checks that do not
+// depend on pods are made once for the list.
+type optionList struct {
+	options []*option
+	// labels are all label sets of the options, without duplicates.
+	labels []*nodematch.LabelSet
+	// problems are the violations of the list for any node: each type must belong to the pool, be listed once, and
+	// break no rule.
+	problems []Violation
+	// free caches, by resource, the lowest amount that present pods leave on any of the options.
+	free model.Resources
+	// sorted is true if the options are sorted by price, with or without the prices of reservations.
+	sorted bool
+	// hostPorts is true if a pod that may be present on one of the options uses a host port.
+	hostPorts bool
+}
+
+// listOf returns the option list of n, a node of the template.
+func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
+	if len(n.Options) == 0 {
+		none := Violation{Rule: RuleType, Detail: "has no instance type to launch"}
+		return &optionList{problems: []Violation{none}, free: model.Resources{}}
+	}
+	if l := t.lists[&n.Options[0]]; l != nil && len(l.options) == len(n.Options) {
+		return l
+	}
+	l := c.newList(t, n.Options)
+	t.lists[&n.Options[0]] = l
+	problem := func(it, detail string) {
+		l.problems = append(l.problems, Violation{Rule: RuleType, Type: it, Detail: detail})
+	}
+	if len(n.Options) > maxOptions {
+		problem("", fmt.Sprintf("has %d options, more than the %d that a claim may name", len(n.Options), maxOptions))
+	}
+	ofPool := make(map[*model.InstanceType]bool)
+	for _, it := range c.snapshot.Types(n.Pool.Name) {
+		ofPool[it] = true
+	}
+	seen := make(map[*model.InstanceType]bool, len(n.Options))
+	for i, it := range n.Options {
+		switch {
+		case !ofPool[it]:
+			problem(it.Name, "is not a type of the pool")
+		case seen[it]:
+			problem(it.Name, "is listed twice")
+		}
+		seen[it] = true
+		l.problems = append(l.problems, l.options[i].broken...)
+	}
+	l.sorted = slices.IsSortedFunc(l.options, func(a, b *option) int { return cmp.Compare(a.cheapest, b.cheapest) }) ||
+		slices.IsSortedFunc(l.options, func(a, b *option) int { return cmp.Compare(a.unreserved, b.unreserved) })
+	return l
+}
+
+// newList returns the options of the types, without checking them.
+func (c *catalog) newList(t *template, types []*model.InstanceType) *optionList {
+	l := &optionList{free: model.Resources{}}
+	known := make(map[*nodematch.LabelSet]bool)
+	for _, it := range types {
+		o := c.optionOf(t, it)
+		l.options = append(l.options, o)
+		l.hostPorts = l.hostPorts || slices.ContainsFunc(o.present, func(d *demand) bool { return len(d.ports) > 0 })
+		for _, set := range o.labels {
+			if !known[set] {
+				l.labels = append(l.labels, set)
+			}
+			known[set] = true
+		}
+	}
+	return l
+}
+
+// holds reports whether each option has room for the load, whichever pods are present. If the load and some present pod have
+// host ports, it returns false without comparing them.
+func (l *optionList) holds(load *load) bool {
+	if l.hostPorts && len(load.ports) > 0 {
+		return false
+	}
+	for name, want := range load.requests {
+		least, ok := l.free[name]
+		if !ok {
+			least = math.MaxInt64
+			for _, o := range l.options {
+				for _, d := range o.present {
+					least = min(least, o.allocatable[name]-d.requests[name])
+				}
+			}
+			l.free[name] = least
+		}
+		if want > 0 && want > least || want >= model.MaxAmount {
+			return false
+		}
+	}
+	return true
 }

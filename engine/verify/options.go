@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,15 +14,14 @@ import (
 // Other nodes may have used up a reservation. So offerings from reservations need not be considered, neither for the
 // cheapest offering nor for the order.
 func (c *checker) chosen(node string, n *model.PlannedNode, list *optionList) {
-	if len(n.Options) == 0 {
-		return
-	}
-	same := func(o model.Offering) bool {
+	first := n.Options[0]
+	same := func(i int) bool {
+		o := first.Offerings[i]
 		return o.Zone == n.Offering.Zone && o.CapacityType == n.Offering.CapacityType &&
 			o.ReservationID == n.Offering.ReservationID && coveredPrice(o, n.Offering.Commitment) == n.Offering.Price
 	}
-	if !slices.ContainsFunc(list.options[0].offerings, same) {
-		c.add(Violation{Rule: RuleOffering, Node: node, Type: n.Options[0].Name, Detail: fmt.Sprintf(
+	if !slices.ContainsFunc(list.options[0].launchable, same) {
+		c.add(Violation{Rule: RuleOffering, Node: node, Type: first.Name, Detail: fmt.Sprintf(
 			"%s %s at %v is not available within the node's requirements",
 			n.Offering.Zone, n.Offering.CapacityType, n.Offering.Price)})
 	}
@@ -32,30 +32,14 @@ func (c *checker) chosen(node string, n *model.PlannedNode, list *optionList) {
 		checkCovered(c, node, n, list)
 		return
 	}
-	for i, o := range list.options {
-		if list.cheapest >= n.Offering.Price {
-			break
-		}
-		if price := cheapest(o.offerings, false); price < n.Offering.Price {
-			c.add(Violation{Rule: RulePrice, Node: node, Type: n.Options[i].Name, Detail: fmt.Sprintf(
-				"costs %v, less than the node's price of %v", price, n.Offering.Price)})
-		}
+	at := slices.IndexFunc(list.options, func(o *option) bool { return o.unreserved < n.Offering.Price })
+	if at >= 0 {
+		c.add(Violation{Rule: RulePrice, Node: node, Type: list.options[at].name, Detail: fmt.Sprintf(
+			"costs %v, less than the node's price of %v", list.options[at].unreserved, n.Offering.Price)})
 	}
-	if !list.ordered {
+	if !list.sorted {
 		c.add(Violation{Rule: RulePrice, Node: node, Detail: "its options are not in the order of their prices"})
 	}
-}
-
-// cheapest returns the lowest price, infinity if there is none. Offerings from reservations count only if reserved is
-// set.
-func cheapest(offerings []model.Offering, reserved bool) float64 {
-	least := math.Inf(1)
-	for _, o := range offerings {
-		if reserved || o.ReservationID == "" {
-			least = min(least, o.Price)
-		}
-	}
-	return least
 }
 
 // diversity checks the pool's minValues, unless the plan states that they were relaxed.
@@ -76,20 +60,20 @@ func (c *checker) diversity(node string, n *model.PlannedNode, t *template) {
 
 // countDistinct returns how many values the options have for a label. A type that leaves the value open has none.
 func (c *catalog) countDistinct(options []*model.InstanceType, t *template, key string) int {
-	if stable, ok := c.index.Aliases[key]; ok {
-		key = stable
-	}
+	key = cmp.Or(c.index.Aliases[key], key)
 	at := slices.Index(t.keys, key)
 	values := make(map[string]bool)
 	for _, it := range options {
-		f := t.labelsOfType(it)
-		for _, i := range c.optionOf(t, it).positions {
-			byOffering := slices.ContainsFunc(f.byOffering[i], func(l offeringLabel) bool { return l.key == at })
-			if f.byType[at] == nil && !byOffering {
+		f := c.labelsOfType(it)
+		for _, i := range c.optionOf(t, it).launchable {
+			stated, set := f.byType[key], f.byOffering[key]
+			if set != nil && set[i] != nil {
+				stated = set[i]
+			}
+			if stated == nil {
 				continue
 			}
-			outcomes, _ := t.outcomes(f, t.outcomesByType(f), i)
-			for _, v := range outcomes[at] {
+			for _, v := range t.outcomeOf(&t.labels[at], stated, false).values {
 				if !v.Missing {
 					values[v.Text] = true
 				}

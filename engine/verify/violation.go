@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
@@ -41,10 +40,11 @@ func (v Violation) String() string {
 			who = append(who, w.word+w.name)
 		}
 	}
-	if len(who) == 0 {
-		return fmt.Sprintf("%s: %s", v.Rule, v.Detail)
+	text := string(v.Rule) + ": "
+	if len(who) > 0 {
+		text += strings.Join(who, ", ") + ": "
 	}
-	return fmt.Sprintf("%s: %s: %s", v.Rule, strings.Join(who, ", "), v.Detail)
+	return text + v.Detail
 }
 
 // A Rule names one rule that a plan must meet.

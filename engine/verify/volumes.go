@@ -1,7 +1,9 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -9,17 +11,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
-
-// volumes reads the volumes of pods from the snapshot.
-type volumes struct {
-	snapshot *model.Snapshot
-	index    *nodematch.Index
-	// reported are the lowest attach limits that existing nodes report, by type and driver. It is nil until computed.
-	reported map[string]map[string]int
-}
 
 // An attachment is a volume that is attached to the node of a pod.
 type attachment struct {
@@ -40,7 +33,7 @@ const ebsDriver = "ebs.csi.aws.com"
 
 // attachmentsOf returns the volumes of the pod that are attached to its node. It must be called for all pods before the
 // first label set is created.
-func (vs *volumes) attachmentsOf(pod *corev1.Pod) []*attachment {
+func (c *catalog) attachmentsOf(pod *corev1.Pod) []*attachment {
 	var out []*attachment
 	for _, v := range pod.Spec.Volumes {
 		a := &attachment{}
@@ -50,21 +43,23 @@ func (vs *volumes) attachmentsOf(pod *corev1.Pod) []*attachment {
 		case v.Ephemeral != nil:
 			a.claim = pod.Namespace + "/" + pod.Name + "-" + v.Name
 		case v.AWSElasticBlockStore != nil:
-			a.driver, a.handle = ebsDriver, lastPart(v.AWSElasticBlockStore.VolumeID)
-			out = append(out, a)
-			continue
+			a.driver, a.handle = ebsDriver, path.Base(v.AWSElasticBlockStore.VolumeID)
 		default:
 			continue
 		}
 		out = append(out, a)
-		claim, ok := vs.snapshot.VolumeClaims.Get(a.claim)
+		if a.claim == "" {
+			continue
+		}
+		a.handle = a.claim // unless the volume has a handle
+		claim, ok := c.snapshot.VolumeClaims.Get(a.claim)
 		switch {
 		case ok && v.Ephemeral != nil && !metav1.IsControlledBy(claim, pod):
 			a.problem = "belongs to another"
 		case ok:
-			vs.readClaim(a, claim)
+			c.readClaim(a, claim)
 		case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
-			vs.readClass(a, v.Ephemeral.VolumeClaimTemplate.Spec.StorageClassName)
+			c.readClass(a, v.Ephemeral.VolumeClaimTemplate.Spec.StorageClassName)
 		default:
 			a.problem = "does not exist"
 		}
@@ -73,9 +68,9 @@ func (vs *volumes) attachmentsOf(pod *corev1.Pod) []*attachment {
 }
 
 // readClaim reads a claim and the volume to which it is bound.
-func (vs *volumes) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim) {
+func (c *catalog) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim) {
 	a.exclusive = slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod)
-	volume, exists := vs.snapshot.Volumes.Get(claim.Spec.VolumeName)
+	volume, exists := c.snapshot.Volumes.Get(claim.Spec.VolumeName)
 	switch {
 	case claim.DeletionTimestamp != nil:
 		a.problem = "is being deleted"
@@ -86,31 +81,29 @@ func (vs *volumes) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim)
 		if old := claim.Annotations[corev1.BetaStorageClassAnnotation]; old != "" {
 			class = &old
 		}
-		vs.readClass(a, class)
+		c.readClass(a, class)
 	case !exists || volume.DeletionTimestamp != nil:
 		a.problem = "is bound to a volume that does not exist"
 	case claim.Annotations["pv.kubernetes.io/bind-completed"] == "":
 		a.problem = "is not completely bound"
 	default:
-		a.handle = a.claim
 		if s := volume.Spec.CSI; s != nil {
 			a.driver, a.handle = s.Driver, s.VolumeHandle
 		} else if s := volume.Spec.AWSElasticBlockStore; s != nil {
-			a.driver, a.handle = ebsDriver, lastPart(s.VolumeID)
+			a.driver, a.handle = ebsDriver, path.Base(s.VolumeID)
 		}
-		a.selector = vs.reachableFrom(volume)
+		a.selector = c.reachableFrom(volume)
 	}
 }
 
 // readClass reads the storage class of a PersistentVolumeClaim that has no volume yet. It sets a.problem if no class is
 // named or the class does not exist, or if the class does not wait for the pod's node (WaitForFirstConsumer).
-func (vs *volumes) readClass(a *attachment, name *string) {
-	a.handle = a.claim
+func (c *catalog) readClass(a *attachment, name *string) {
 	if name == nil || *name == "" {
 		a.problem = "has neither volume nor storage class"
 		return
 	}
-	class, ok := vs.snapshot.StorageClasses.Get(*name)
+	class, ok := c.snapshot.StorageClasses.Get(*name)
 	switch {
 	case !ok:
 		a.problem = "has no volume, and its storage class does not exist"
@@ -121,53 +114,44 @@ func (vs *volumes) readClass(a *attachment, name *string) {
 		if a.driver == "kubernetes.io/aws-ebs" {
 			a.driver = ebsDriver
 		}
-		a.selector = vs.provisionedFor(class)
+		a.selector = c.provisionedFor(class)
 	}
 }
 
 // exclusiveClaims checks that no two pods use the same claim with ReadWriteOncePod.
 func (c *checker) exclusiveClaims() {
-	placed, exclusive := c.demands, false
-	for _, d := range placed {
+	exclusive := false
+	for _, d := range c.demands {
 		exclusive = exclusive || slices.ContainsFunc(d.volumes, func(a *attachment) bool { return a.exclusive })
 	}
 	if !exclusive {
 		return
 	}
 	used := make(map[string]string) // the pod that uses each claim
-	for _, pods := range c.bound {
-		for _, p := range pods {
-			if placed[p] != nil {
-				continue // c.demands includes it, because the plan moves it
-			}
-			for _, a := range c.volumes.attachmentsOf(p) {
-				if first := used[a.claim]; first == "" || nameOfPod(p) < first {
-					used[a.claim] = nameOfPod(p)
-				}
+	for _, p := range c.snapshot.Pods.Values() {
+		if p.Bound() && !p.Terminal() && c.demands[p.Object] == nil { // otherwise it is not there, or the plan moves it
+			for _, a := range c.catalog.attachmentsOf(p.Object) {
+				used[a.claim] = p.Key
 			}
 		}
 	}
 	for _, p := range c.snapshot.Pods.Values() {
-		d := placed[p.Object]
-		if d == nil {
-			continue
-		}
-		for _, a := range d.volumes {
-			if other, taken := used[a.claim]; taken && a.exclusive {
-				c.add(Violation{Rule: RuleVolumes, Pod: d.key,
-					Detail: fmt.Sprintf("its claim %s is for one pod at a time, and %s uses it", a.claim, other)})
+		if d := c.demands[p.Object]; d != nil {
+			for _, a := range d.volumes {
+				if other, taken := used[a.claim]; taken && a.exclusive {
+					c.add(Violation{Rule: RuleVolumes, Pod: d.key,
+						Detail: fmt.Sprintf("its claim %s is for one pod at a time, and %s uses it", a.claim, other)})
+				}
+				used[a.claim] = d.key
 			}
-			used[a.claim] = d.key
 		}
 	}
 }
 
-func lastPart(id string) string { return id[strings.LastIndex(id, "/")+1:] }
-
 // reachableFrom returns a selector of the nodes from which the volume is accessible, by its node affinity and its zone
 // and region labels. It returns nil if these are all nodes. The hostname and node name in the node affinity of a local or
 // hostPath volume are ignored, so that its pod can leave the node.
-func (vs *volumes) reachableFrom(volume *corev1.PersistentVolume) *nodematch.Selector {
+func (c *catalog) reachableFrom(volume *corev1.PersistentVolume) *nodematch.Selector {
 	terms := []corev1.NodeSelectorTerm{{}}
 	if volume.Spec.NodeAffinity != nil && volume.Spec.NodeAffinity.Required != nil {
 		terms = terms[:0]
@@ -198,11 +182,11 @@ func (vs *volumes) reachableFrom(volume *corev1.PersistentVolume) *nodematch.Sel
 			return nil
 		}
 	}
-	return vs.anyOf(terms)
+	return c.anyOf(terms)
 }
 
 // provisionedFor returns a selector of the nodes for which the storage class creates volumes, nil if these are all nodes.
-func (vs *volumes) provisionedFor(class *storagev1.StorageClass) *nodematch.Selector {
+func (c *catalog) provisionedFor(class *storagev1.StorageClass) *nodematch.Selector {
 	if len(class.AllowedTopologies) == 0 {
 		return nil
 	}
@@ -216,20 +200,18 @@ func (vs *volumes) provisionedFor(class *storagev1.StorageClass) *nodematch.Sele
 		}
 		terms = append(terms, t)
 	}
-	return vs.anyOf(terms)
+	return c.anyOf(terms)
 }
 
 // anyOf returns a selector of the nodes that meet one of the terms. It changes the terms: deprecated keys are replaced
 // by stable ones, because each node with a deprecated label has the stable label too.
-func (vs *volumes) anyOf(terms []corev1.NodeSelectorTerm) *nodematch.Selector {
+func (c *catalog) anyOf(terms []corev1.NodeSelectorTerm) *nodematch.Selector {
 	for _, t := range terms {
 		for i, e := range t.MatchExpressions {
-			if stable, ok := vs.index.Aliases[e.Key]; ok {
-				t.MatchExpressions[i].Key = stable
-			}
+			t.MatchExpressions[i].Key = cmp.Or(c.index.Aliases[e.Key], e.Key)
 		}
 	}
-	return vs.index.Selector(&corev1.Pod{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{
+	return c.index.Selector(&corev1.Pod{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{
 		NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
 		},

@@ -1,9 +1,8 @@
 package nodematch
 
 import (
+	"cmp"
 	"encoding/json"
-	"iter"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,11 +21,11 @@ type Selector struct {
 // LabelSets, and each selector is evaluated once per LabelSet.
 type Index struct {
 	// Aliases maps deprecated label keys to stable ones. A node has both labels.
-	Aliases   map[string]string
+	Aliases map[string]string
+	// Relevant are the label keys that some selector uses.
+	Relevant  map[string]bool
 	selectors map[string]*Selector
-	relevant  map[string]bool      // label keys that some selector uses
 	sets      map[string]*LabelSet // by the values of the relevant keys
-	unions    int                  // number of calls of Union
 	buffer    []byte               // reused by At
 }
 
@@ -34,7 +33,6 @@ type Index struct {
 type LabelSet struct {
 	node    *corev1.Node
 	matches map[*Selector]bool
-	union   int // number of the last union that includes it
 }
 
 // NewIndex returns an empty index.
@@ -42,7 +40,7 @@ func NewIndex(aliases map[string]string) *Index {
 	return &Index{
 		Aliases:   aliases,
 		selectors: make(map[string]*Selector),
-		relevant:  make(map[string]bool),
+		Relevant:  make(map[string]bool),
 		sets:      make(map[string]*LabelSet),
 	}
 }
@@ -81,23 +79,15 @@ func (x *Index) Selector(pod *corev1.Pod) *Selector {
 
 // AddKey makes a label key relevant, and also its stable key if it is deprecated.
 func (x *Index) AddKey(key string) {
-	x.relevant[key] = true
-	if stable, ok := x.Aliases[key]; ok {
-		x.relevant[stable] = true
-	}
+	x.Relevant[key] = true
+	x.Relevant[cmp.Or(x.Aliases[key], key)] = true
 }
-
-// Relevant reports whether LabelSets contain the key.
-func (x *Index) Relevant(key string) bool { return x.relevant[key] }
-
-// Keys ranges over the relevant label keys in random order.
-func (x *Index) Keys() iter.Seq[string] { return maps.Keys(x.relevant) }
 
 // At returns the LabelSet in which keys[i] has values[i]. The keys are sorted and include all relevant ones.
 func (x *Index) At(keys []string, values []Value) *LabelSet {
 	text := x.buffer[:0]
 	for i, key := range keys {
-		if !x.relevant[key] {
+		if !x.Relevant[key] {
 			continue
 		}
 		if v := x.value(keys, values, i); v.Missing {
@@ -111,7 +101,7 @@ func (x *Index) At(keys []string, values []Value) *LabelSet {
 	if !ok {
 		labels := make(map[string]string)
 		for i, key := range keys {
-			if v := x.value(keys, values, i); x.relevant[key] && !v.Missing {
+			if v := x.value(keys, values, i); x.Relevant[key] && !v.Missing {
 				labels[key] = v.Text
 			}
 		}
@@ -129,21 +119,6 @@ func (x *Index) value(keys []string, values []Value, i int) Value {
 		}
 	}
 	return values[i]
-}
-
-// Union returns the label sets of all lists, in order and without duplicates.
-func (x *Index) Union(lists func(yield func([]*LabelSet) bool)) []*LabelSet {
-	x.unions++
-	var out []*LabelSet
-	for list := range lists {
-		for _, set := range list {
-			if set.union != x.unions {
-				set.union = x.unions
-				out = append(out, set)
-			}
-		}
-	}
-	return out
 }
 
 // Of returns the LabelSet of an existing node.

@@ -1,6 +1,7 @@
 package nodematch
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -16,8 +17,6 @@ type Requirement = apiv1.NodeSelectorRequirementWithMinValues
 type Value struct {
 	Text    string
 	Missing bool
-	// OnClaim is true if the claim sets the label, whichever type is launched.
-	OnClaim bool
 }
 
 // String returns the value for messages.
@@ -28,17 +27,11 @@ func (v Value) String() string {
 	return strconv.Quote(v.Text)
 }
 
-// Same reports whether v and o are the same label value.
-func (v Value) Same(o Value) bool { return v.Missing == o.Missing && v.Text == o.Text }
-
 // GroupByKey groups requirements by key. Deprecated keys are replaced by stable ones.
 func GroupByKey(spec []Requirement, aliases map[string]string) map[string][]Requirement {
 	out := make(map[string][]Requirement, len(spec))
 	for _, r := range spec {
-		key := r.Key
-		if stable, ok := aliases[key]; ok {
-			key = stable
-		}
+		key := cmp.Or(aliases[r.Key], r.Key)
 		out[key] = append(out[key], r)
 	}
 	return out
@@ -46,18 +39,13 @@ func GroupByKey(spec []Requirement, aliases map[string]string) map[string][]Requ
 
 // Admitted reports whether the value meets all requirements.
 func Admitted(rs []Requirement, v Value) bool {
-	for _, r := range rs {
-		if !admits(r, v) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(rs, func(r Requirement) bool { return !admits(r, v) })
 }
 
 // Keep returns the values that meet all requirements.
 func Keep(rs []Requirement, all []Value) []Value {
 	drop := func(v Value) bool { return !Admitted(rs, v) }
-	if !slices.ContainsFunc(all, drop) {
+	if len(rs) == 0 || !slices.ContainsFunc(all, drop) {
 		return all
 	}
 	return slices.DeleteFunc(slices.Clone(all), drop)

@@ -3,7 +3,9 @@ package podtopology
 import (
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
@@ -11,7 +13,7 @@ import (
 // term selects or the pods that have an anti-affinity term.
 type count struct {
 	topologyKey string
-	domains     map[string]*domainCount // by value of the topology key
+	domains     map[string]domainCount // by value of the topology key
 	// anywhere is how many pods may be in some domain.
 	anywhere int
 	// eligible are the nodes that a spread constraint counts, nil for other rules. Spread constraints do not count pods
@@ -24,27 +26,22 @@ type count struct {
 // A domainCount is the highest possible number and the certain number of pods in a domain.
 type domainCount struct{ most, certain int }
 
-func newCount(topologyKey string, eligible *eligibility) *count {
-	return &count{topologyKey: topologyKey, domains: make(map[string]*domainCount), eligible: eligible}
-}
-
-// add counts pods on a node. If selector is not nil, the pods are there only if the node gets labels that it matches. Pods that
-// are not Certain are added to the highest possible numbers only.
-func (c *count) add(n *Node, selector *nodematch.Selector, pods int, presence Presence) {
-	values := n.domainWith(selector, c.topologyKey)
-	if pods == 0 || len(values) == 0 || c.eligible != nil && !c.eligible.possible[n.index] {
-		return
-	}
-	if n.Deleting && c.affinity {
+// add counts pods on a node whose topology key may have one of the values. Pods that are not certain are added to the highest
+// possible numbers only. For spread constraints, pods of a node with several possible domains are not certain either.
+func (c *count) add(n *Node, values []string, pods int, certain bool) {
+	if pods == 0 || len(values) == 0 || c.eligible != nil && !c.eligible.nodes[n] || n.Deleting && c.affinity {
 		return
 	}
 	c.anywhere += pods
 	for _, value := range values {
-		c.at(value).most += pods
+		d := c.domains[value]
+		d.most += pods
+		c.domains[value] = d
 	}
-	if value, settled := n.certainDomain(c.topologyKey); settled && presence == Certain &&
-		(c.eligible == nil || c.eligible.certain[n.index]) {
-		c.at(value).certain += pods
+	if of := n.domain(c.topologyKey); certain && of.settled && (c.eligible == nil || len(of.values) == 1) {
+		d := c.domains[of.certain]
+		d.certain += pods
+		c.domains[of.certain] = d
 	}
 }
 
@@ -54,73 +51,70 @@ func (c *count) addPresent(g *group) {
 	if c.eligible != nil {
 		running = g.lasting
 	}
-	c.add(g.node, nil, running, Certain)
+	c.add(g.node, g.node.domain(c.topologyKey).values, running, true)
 	for _, d := range g.daemons {
-		c.add(g.node, d.Set.Selector, 1, d.Presence)
+		c.add(g.node, g.node.valuesWith(d.Selector, c.topologyKey), 1, d.Certain)
 	}
-}
-
-func (c *count) at(value string) *domainCount {
-	d := c.domains[value]
-	if d == nil {
-		d = &domainCount{}
-		c.domains[value] = d
-	}
-	return d
 }
 
 // most returns the highest number of pods in any domain that the node may be in, and the value of that domain.
 func (c *count) most(n *Node) (value string, pods int) {
-	for _, v := range n.domain(c.topologyKey) {
-		if d := c.domains[v]; d != nil && d.most > pods {
-			value, pods = v, d.most
+	for _, v := range n.domain(c.topologyKey).values {
+		if most := c.domains[v].most; most > pods {
+			value, pods = v, most
 		}
 	}
 	return value, pods
 }
 
-// certain returns how many pods are certain to share a domain with the node.
-func (c *count) certain(n *Node) int {
-	value, settled := n.certainDomain(c.topologyKey)
-	if d := c.domains[value]; settled && d != nil {
-		return d.certain
+// leastExcept returns the lowest certain number of pods over the eligible domains other than value. It is zero if there are
+// fewer eligible domains than minDomains, and the largest int if there is no other domain.
+func (c *count) leastExcept(value string, minDomains int) int {
+	if len(c.eligible.domains) < minDomains {
+		return 0
 	}
-	return 0
+	least := math.MaxInt
+	for v := range c.eligible.domains {
+		if v != value {
+			least = min(least, c.domains[v].certain)
+		}
+		if least == 0 {
+			break
+		}
+	}
+	return least
 }
 
 // An eligibility is the nodes that a spread constraint counts.
 type eligibility struct {
-	// certain and possible are indexed by node. A node that may be in several domains, or that may lack the label, is possible,
-	// but not certain.
-	certain, possible []bool
+	nodes map[*Node]bool
 	// domains are the domains of the nodes with one possible value that are not being deleted. If such a node may lack the label,
 	// its domain has no certain pods because of it.
 	domains map[string]bool
 }
 
 // eligibilityID returns a text that is equal only for constraints with the same eligible nodes.
-func (s spreadConstraint) eligibilityID(k *class) string {
+func (s spreadConstraint) eligibilityID(rules *podRules) string {
 	id := s.topologyKey
-	for _, other := range k.rules.spread {
+	for _, other := range rules.spread {
 		id += " " + other.topologyKey
 	}
 	if s.honorAffinity {
-		id += fmt.Sprintf(" %p", k.selector)
+		id += fmt.Sprintf(" %p", rules.selector)
 	}
 	if s.honorTaints {
-		id += " " + nodematch.TolerationsText(k.tolerations)
+		id += " " + tolerationsText(rules.tolerations)
 	}
 	return id
 }
 
-// eligibility returns the nodes that the constraint of the class counts.
-func (s spreadConstraint) eligibility(k *class, nodes []*Node) *eligibility {
-	out := &eligibility{certain: make([]bool, len(nodes)), possible: make([]bool, len(nodes)), domains: make(map[string]bool)}
-	for i, n := range nodes {
-		if values := n.domain(s.topologyKey); s.counts(n, k) {
-			out.possible[i] = true
-			out.certain[i] = len(values) == 1 && !n.mayLack(s.topologyKey)
-			if len(values) == 1 && !n.Deleting {
+// eligibility returns the nodes that the constraint of pods with the rules counts.
+func (s spreadConstraint) eligibility(rules *podRules, nodes []*Node) *eligibility {
+	out := &eligibility{nodes: make(map[*Node]bool), domains: make(map[string]bool)}
+	for _, n := range nodes {
+		if s.counts(n, rules) {
+			out.nodes[n] = true
+			if values := n.domain(s.topologyKey).values; len(values) == 1 && !n.Deleting {
 				out.domains[values[0]] = true
 			}
 		}
@@ -130,40 +124,16 @@ func (s spreadConstraint) eligibility(k *class, nodes []*Node) *eligibility {
 
 // counts reports whether kube-scheduler counts the node for the constraint. The node must have the topology keys of all
 // constraints of the pod and meet its node inclusion policies.
-func (s spreadConstraint) counts(n *Node, k *class) bool {
-	for _, other := range k.rules.spread {
-		if len(n.domain(other.topologyKey)) == 0 {
+func (s spreadConstraint) counts(n *Node, rules *podRules) bool {
+	for _, other := range rules.spread {
+		if len(n.domain(other.topologyKey).values) == 0 {
 			return false
 		}
 	}
-	if s.honorAffinity && !n.matchedBy(k.selector) {
+	excludes := func(l *nodematch.LabelSet) bool { return !l.MatchedBy(rules.selector) }
+	if s.honorAffinity && slices.ContainsFunc(n.Labels, excludes) {
 		return false
 	}
-	if s.honorTaints {
-		if _, kept := nodematch.Untolerated(k.tolerations, n.Taints); kept {
-			return false
-		}
-	}
-	return true
-}
-
-// leastExcept returns the lowest certain number of pods over the eligible domains other than value. It is zero if there are
-// fewer eligible domains than minDomains, or if one of the other domains has no certain pods. It is the largest int if there
-// is no other domain.
-func (c *count) leastExcept(value string, minDomains int) int {
-	domains := c.eligible.domains
-	if len(domains) < minDomains {
-		return 0
-	}
-	least, counted := math.MaxInt, 0
-	for v, d := range c.domains {
-		if v != value && d.certain > 0 && domains[v] {
-			least = min(least, d.certain)
-			counted++
-		}
-	}
-	if counted == len(domains) || counted == len(domains)-1 && domains[value] {
-		return least
-	}
-	return 0
+	_, kept := model.Untolerated(rules.tolerations, n.Taints)
+	return !s.honorTaints || !kept
 }

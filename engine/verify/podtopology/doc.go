@@ -6,7 +6,7 @@
 // rules among the pods placed before it. Pods that the order omits are placed afterwards, in any feasible order.
 //
 // The cluster after the plan is not completely known. A planned node may get one of several values of a label, and a
-// DaemonSet may or may not run there (Presence). A rule must hold in every case:
+// DaemonSet may or may not run there (Daemon). A rule must hold in every case:
 //
 //   - Anti-affinity counts all pods that may be in a domain of the node.
 //   - Affinity counts only pods that are certain to share the node's domain.

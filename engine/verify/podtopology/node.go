@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
@@ -21,73 +22,60 @@ type Node struct {
 	// kube-scheduler. They do not meet the affinity of planned pods, and the node adds no domain to spread constraints.
 	Deleting bool
 	// Planned are the pods that the plan places on the node.
-	Planned []Pod
+	Planned []*model.Pod
 	// Daemons are DaemonSet pods that the node may run in the future.
 	Daemons []Daemon
 
-	// newCluster sets the fields below at the beginning of each check. They are not valid after it.
-	index   int // index in the list of nodes
-	groups  []*group
-	domains map[string][]string // by topology key
+	// newReplay sets the field below at the beginning of each check.
+	domains map[string]domain // by topology key
 }
 
-// A Pod is a pod that the plan places.
-type Pod struct {
-	Object   *corev1.Pod
-	Selector *nodematch.Selector
+// A domain is what is known of the domain of a node for one topology key.
+type domain struct {
+	// values are the sorted values that the key may have on the node, none if the node lacks the label.
+	values []string
+	// certain is the domain in which pods on the node are counted as certain. If several values are possible, it is an
+	// artificial value that only pods of this node have. If settled is false, there is no such domain: the node lacks the label
+	// or may lack it.
+	certain string
+	settled bool
 }
-
-// Presence is how certain it is that a node will run a pod of a DaemonSet.
-type Presence uint8
-
-const (
-	// Possible means that the node may run the pod or not.
-	Possible Presence = iota
-	// Certain means that the node runs the pod before any planned pod arrives.
-	Certain
-)
 
 // A Daemon is a DaemonSet's pod on a node that does not run it yet.
 type Daemon struct {
-	Set *DaemonSet
-	// Presence is Certain if labels, taints and resources of the node admit the pod. For a DaemonSet that is not
-	// certain (see certainDaemonSets), Certain is treated as Possible.
-	Presence Presence
-}
-
-// A DaemonSet represents its pods on nodes that do not run them yet.
-type DaemonSet struct {
-	// Pod is a pod of the DaemonSet that is not bound.
+	// Pod is a pod of the DaemonSet that is not bound. It is the same on all nodes.
 	Pod      *corev1.Pod
 	Selector *nodematch.Selector
-	// Uncertain is true if a host port or volume may exclude a pod of the DaemonSet from a node that the DaemonSet
-	// selects. Check also treats a DaemonSet as uncertain if constraints about other pods may exclude it.
-	Uncertain bool
+	// Certain is true if labels, taints, resources, ports and volumes admit the pod to the node. The pod is there before any
+	// planned pod arrives, unless rules about other pods may exclude it (see mayExclude). If it is false, the node may run
+	// the pod or not.
+	Certain bool
 }
 
-// domain returns the sorted values that the topology key may have on the node, none if the node lacks the label.
-// Without a hostname label, the node's name is its hostname.
-func (n *Node) domain(key string) []string {
-	known, ok := n.domains[key]
-	if !ok {
-		known = n.domainAmong(key, func(*nodematch.LabelSet) bool { return true })
-		n.domains[key] = known
+// domain returns the domain of the node. A node without a hostname label has its name as hostname.
+func (n *Node) domain(key string) domain {
+	d, ok := n.domains[key]
+	if ok {
+		return d
 	}
-	return known
-}
-
-// domainWith returns the values that the key may have on the node if a pod with the selector runs there.
-func (n *Node) domainWith(selector *nodematch.Selector, key string) []string {
-	if len(n.Labels) == 1 || len(n.domain(key)) < 2 {
-		return n.domain(key)
+	d.values = n.valuesWith(nil, key)
+	mayLack := slices.ContainsFunc(n.Labels, func(l *nodematch.LabelSet) bool {
+		_, has := l.Labels()[key]
+		return !has
+	})
+	d.settled = len(d.values) > 0 && (key == corev1.LabelHostname || !mayLack)
+	if d.certain = "(open) " + n.Name; len(d.values) == 1 { // no label value contains parentheses
+		d.certain = d.values[0]
 	}
-	return n.domainAmong(key, func(l *nodematch.LabelSet) bool { return l.MatchedBy(selector) })
+	n.domains[key] = d
+	return d
 }
 
-func (n *Node) domainAmong(key string, include func(*nodematch.LabelSet) bool) []string {
+// valuesWith returns the sorted values that the key may have on the node if a pod with the selector runs there.
+func (n *Node) valuesWith(selector *nodematch.Selector, key string) []string {
 	values := make(map[string]bool)
 	for _, l := range n.Labels {
-		if v, ok := l.Labels()[key]; ok && include(l) {
+		if v, ok := l.Labels()[key]; ok && l.MatchedBy(selector) {
 			values[v] = true
 		}
 	}
@@ -95,30 +83,4 @@ func (n *Node) domainAmong(key string, include func(*nodematch.LabelSet) bool) [
 		return []string{n.Name}
 	}
 	return slices.Sorted(maps.Keys(values))
-}
-
-// matchedBy reports whether the selector matches all label sets that the node may have.
-func (n *Node) matchedBy(s *nodematch.Selector) bool {
-	return !slices.ContainsFunc(n.Labels, func(l *nodematch.LabelSet) bool { return !l.MatchedBy(s) })
-}
-
-// certainDomain returns the domain in which pods on the node are counted as certain. If several values are possible, it
-// is an artificial value that only pods of this node have. ok is false if the node lacks the label or may lack it.
-func (n *Node) certainDomain(key string) (string, bool) {
-	values := n.domain(key)
-	switch {
-	case len(values) == 0 || n.mayLack(key):
-		return "", false
-	case len(values) == 1:
-		return values[0], true
-	}
-	return "(open) " + n.Name, true // no label value contains parentheses
-}
-
-// mayLack reports whether the node has no value of the key in one of its label sets. A node never lacks its hostname.
-func (n *Node) mayLack(key string) bool {
-	return key != corev1.LabelHostname && slices.ContainsFunc(n.Labels, func(l *nodematch.LabelSet) bool {
-		_, ok := l.Labels()[key]
-		return !ok
-	})
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
@@ -59,7 +60,7 @@ func drawWorld(t *rapid.T) *world {
 				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: key, LabelSelector: selector}},
 			}}
 		}
-		n.Planned = append(n.Planned, Pod{Object: p})
+		n.Planned = append(n.Planned, &model.Pod{Object: p})
 		w.pods, w.at[p] = append(w.pods, p), n
 	}
 	return w
@@ -125,13 +126,17 @@ func (w *world) check(order []*corev1.Pod) []Violation {
 	rules := NewRules(nil)
 	for _, n := range w.nodes {
 		for _, p := range n.Running {
-			rules.Add(p)
+			rules.AddPresent(p)
 		}
 	}
 	for _, p := range w.pods {
-		rules.Add(p)
+		rules.AddPlanned(p, nil, p.Spec.TopologySpreadConstraints)
 	}
-	return rules.Check(Plan{Nodes: w.nodes, Order: order})
+	var planned []*model.Pod
+	for _, p := range order {
+		planned = append(planned, &model.Pod{Object: p})
+	}
+	return rules.Check(w.nodes, planned)
 }
 
 // Check accepts a plan with an order exactly if each pod of the order satisfies its rules among the pods before it. A simple
@@ -211,7 +216,7 @@ func TestLabelThatMayBeMissing(t *testing.T) {
 		if tt.missing {
 			other.Labels = append(other.Labels, of(nil))
 		}
-		there := &Node{Name: "there", Planned: []Pod{{Object: tt.planned}}, Labels: []*nodematch.LabelSet{of(map[string]string{zone: "z1"})}}
+		there := &Node{Name: "there", Planned: []*model.Pod{{Object: tt.planned}}, Labels: []*nodematch.LabelSet{of(map[string]string{zone: "z1"})}}
 		if tt.planned == spread {
 			there.Labels = []*nodematch.LabelSet{of(map[string]string{zone: "z2"})}
 			there.Running = []*corev1.Pod{pod("first")}

@@ -1,152 +1,139 @@
 package podtopology
 
 import (
-	"encoding/json"
+	"cmp"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
 // podRules are the required affinity, anti-affinity and spread constraints of a pod. Pods with equal rules share one
 // value.
 type podRules struct {
 	// affinity are the terms of required pod affinity. As in kube-scheduler, only pods that all terms select count.
-	affinity   []*term
-	affinityID string
+	affinity []*term
 	// antiAffinity are the terms of required pod anti-affinity. Each term must be met separately.
 	antiAffinity []*term
 	spread       []spreadConstraint
+	// selector and tolerations are the node selector and the tolerations of a planned pod. They are set only if there are
+	// spread constraints.
+	selector    *nodematch.Selector
+	tolerations []corev1.Toleration
 }
 
 // none reports whether the pod has no rules.
 func (r *podRules) none() bool { return len(r.affinity)+len(r.antiAffinity)+len(r.spread) == 0 }
 
-// terms returns the terms of all rules.
-func (r *podRules) terms() []*term {
-	out := append(append([]*term{}, r.affinity...), r.antiAffinity...)
+// id returns a text that is equal for equal rules only.
+func (r *podRules) id() string {
+	text := fmt.Sprintf("%q %q %p\n", idsOf(r.affinity), idsOf(r.antiAffinity), r.selector) + tolerationsText(r.tolerations)
 	for _, s := range r.spread {
-		out = append(out, s.term)
+		text += fmt.Sprintf("%q %d %d %t %t\n", s.id, s.maxSkew, s.minDomains, s.honorAffinity, s.honorTaints)
 	}
-	return out
+	return text
+}
+
+func idsOf(terms []*term) []string {
+	var ids []string
+	for _, t := range terms {
+		ids = append(ids, t.id)
+	}
+	return ids
+}
+
+// tolerationsText returns a text that is equal for equal lists of tolerations.
+func tolerationsText(tolerations []corev1.Toleration) string {
+	var b strings.Builder
+	for _, t := range tolerations {
+		fmt.Fprintf(&b, "%s %s %q %s\n", t.Key, t.Operator, t.Value, t.Effect)
+	}
+	return b.String()
 }
 
 // Rules are the required affinity, anti-affinity and spread constraints of the pods that the check of a plan looks at.
 type Rules struct {
-	namespaces namespaceIndex
-	// defaults are the spread constraints of pods that have no constraints of their own.
-	defaults map[*corev1.Pod][]corev1.TopologySpreadConstraint
-	byPod    map[*corev1.Pod]*podRules
-	// byText are the rules by the result of rulesText, so that pods with equal rules share one value.
-	byText map[string]*podRules
-	// empty are the rules of pods that have none.
-	empty *podRules
+	// namespaces are the labels of each namespace, by name.
+	namespaces map[string]labels.Set
+	byPod      map[*corev1.Pod]*podRules // without pods that have no rules
+	byID       map[string]*podRules
+	terms      map[string]*term // all terms, by id
+	// excluding are the anti-affinity terms of pods that are not planned, by id.
+	excluding map[string]*term
 }
 
 // NewRules returns empty Rules for a cluster with these namespaces.
 func NewRules(namespaces []*corev1.Namespace) *Rules {
-	return &Rules{
-		namespaces: namespaceIndex{all: namespaces, known: make(map[string]map[string]bool)},
-		defaults:   make(map[*corev1.Pod][]corev1.TopologySpreadConstraint),
+	rs := &Rules{
+		namespaces: make(map[string]labels.Set, len(namespaces)),
 		byPod:      make(map[*corev1.Pod]*podRules),
-		byText:     make(map[string]*podRules),
-		empty:      &podRules{},
+		byID:       make(map[string]*podRules),
+		terms:      make(map[string]*term),
+		excluding:  make(map[string]*term),
 	}
+	for _, n := range namespaces {
+		rs.namespaces[n.Name] = n.Labels
+	}
+	return rs
 }
 
-// SetDefaults sets the default spread constraints of a planned pod, for the case that it has none of its own.
-func (rs *Rules) SetDefaults(pod *corev1.Pod, constraints []corev1.TopologySpreadConstraint) {
-	if len(constraints) > 0 {
-		rs.defaults[pod] = constraints
+// AddPlanned reads the rules of a pod that the plan places. Its spread constraints are given, because a pod without
+// constraints may have those of the scheduler's defaults. All pods must be added before the first LabelSet is created and
+// before Check.
+func (rs *Rules) AddPlanned(pod *corev1.Pod, selector *nodematch.Selector, spread []corev1.TopologySpreadConstraint) {
+	r := rs.read(pod, spread)
+	if len(r.spread) > 0 {
+		r.selector, r.tolerations = selector, pod.Spec.Tolerations
 	}
+	rs.share(pod, r)
 }
 
-// Add parses the rules of the pod. All pods must be added before the first LabelSet is created and before Check.
-func (rs *Rules) Add(pod *corev1.Pod) { rs.of(pod) }
+// AddPresent reads the rules of a bound pod that stays on its node, or of the pod of a DaemonSet.
+func (rs *Rules) AddPresent(pod *corev1.Pod) {
+	r := rs.read(pod, pod.Spec.TopologySpreadConstraints)
+	for _, t := range r.antiAffinity {
+		rs.excluding[t.id] = t
+	}
+	rs.share(pod, r)
+}
+
+// share sets the rules of the pod to r, or to the equal rules of an earlier pod.
+func (rs *Rules) share(pod *corev1.Pod, r *podRules) {
+	if r.none() {
+		return
+	}
+	id := r.id()
+	r = cmp.Or(rs.byID[id], r)
+	rs.byID[id], rs.byPod[pod] = r, r
+}
 
 // Empty reports whether no pod has a rule.
-func (rs *Rules) Empty() bool { return len(rs.byText) == 0 }
+func (rs *Rules) Empty() bool { return len(rs.byID) == 0 }
 
-// TopologyKeys returns the topology keys of the rules, possibly with duplicates.
-func (rs *Rules) TopologyKeys() []string {
-	var out []string
-	for _, r := range rs.byText {
-		for _, t := range r.terms() {
-			out = append(out, t.topologyKey)
-		}
+// AddKeys adds the topology keys of the rules to the index.
+func (rs *Rules) AddKeys(index *nodematch.Index) {
+	for _, t := range rs.terms {
+		index.AddKey(t.topologyKey)
 	}
-	return out
 }
 
 // of returns the rules of the pod.
 func (rs *Rules) of(pod *corev1.Pod) *podRules {
-	affinity, antiAffinity := requiredTerms(pod)
-	constraints := pod.Spec.TopologySpreadConstraints
-	if len(constraints) == 0 {
-		constraints = rs.defaults[pod]
-	}
-	if len(affinity)+len(antiAffinity)+len(constraints) == 0 {
-		return rs.empty
-	}
-	if r, ok := rs.byPod[pod]; ok {
-		return r
-	}
-	text := rulesText(pod, affinity, antiAffinity, constraints)
-	r, ok := rs.byText[text]
-	if !ok {
-		r = &podRules{
-			affinity:     rs.namespaces.affinityTerms(pod, affinity),
-			antiAffinity: rs.namespaces.affinityTerms(pod, antiAffinity),
-			spread:       spreadConstraints(pod, constraints),
-		}
-		for _, t := range r.affinity {
-			r.affinityID += t.id + "\n"
-		}
-		rs.byText[text] = r
-	}
-	rs.byPod[pod] = r
-	return r
+	return cmp.Or(rs.byPod[pod], &noRules)
 }
 
-// requiredTerms returns the required affinity and anti-affinity terms of the pod.
-func requiredTerms(pod *corev1.Pod) (affinity, antiAffinity []corev1.PodAffinityTerm) {
-	a := pod.Spec.Affinity
-	if a == nil {
-		return nil, nil
-	}
-	if a.PodAffinity != nil {
-		affinity = a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	}
-	if a.PodAntiAffinity != nil {
-		antiAffinity = a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	}
-	return affinity, antiAffinity
-}
+var noRules podRules
 
-// rulesText returns a text of everything on which the rules of a pod depend.
-func rulesText(
-	pod *corev1.Pod, affinity, antiAffinity []corev1.PodAffinityTerm, spread []corev1.TopologySpreadConstraint,
-) string {
-	text, err := json.Marshal([]any{pod.Namespace, affinity, antiAffinity, spread})
-	if err != nil {
-		panic("strings do not marshal: " + err.Error())
-	}
-	var b strings.Builder
-	b.Write(text)
-	addValues := func(keys []string) {
-		for _, k := range keys {
-			if v, ok := pod.Labels[k]; ok {
-				b.WriteString("\n" + k + "=" + v)
-			}
+// mayExclude reports whether rules about other pods may keep the pod of a DaemonSet from a node that the DaemonSet selects:
+// its own rules, or the required anti-affinity of a bound pod or of a DaemonSet.
+func (rs *Rules) mayExclude(pod *corev1.Pod) bool {
+	for _, t := range rs.excluding {
+		if t.matches(pod.Namespace, pod.Labels) {
+			return true
 		}
 	}
-	for _, terms := range [][]corev1.PodAffinityTerm{affinity, antiAffinity} {
-		for _, t := range terms {
-			addValues(t.MatchLabelKeys)
-			addValues(t.MismatchLabelKeys)
-		}
-	}
-	for _, c := range spread {
-		addValues(c.MatchLabelKeys)
-	}
-	return b.String()
+	return !rs.of(pod).none()
 }

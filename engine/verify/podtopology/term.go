@@ -11,36 +11,99 @@ import (
 
 // A term selects pods by namespace and labels. Its topologyKey divides nodes into domains by a node label.
 type term struct {
-	id            string // equal for equal terms
-	topologyKey   string
-	selector      labels.Selector
-	namespaces    []string
-	selectedByNS  map[string]bool // namespaces that the namespaceSelector matches
-	allNamespaces bool
+	id          string // equal for equal terms only
+	topologyKey string
+	selector    labels.Selector
+	// The term selects pods of the listed namespaces, and of those whose labels (namespaceLabels) the selector matches.
+	namespaces        []string
+	namespaceSelector labels.Selector
+	namespaceLabels   map[string]labels.Set
 }
 
 // matches reports whether the term selects a pod with the namespace and labels.
 func (t *term) matches(namespace string, set labels.Set) bool {
-	return (t.allNamespaces || t.selectedByNS[namespace] || slices.Contains(t.namespaces, namespace)) &&
+	return (slices.Contains(t.namespaces, namespace) || t.namespaceSelector.Matches(t.namespaceLabels[namespace])) &&
 		t.selector.Matches(set)
 }
 
+// A spreadConstraint is a topology spread constraint with whenUnsatisfiable DoNotSchedule.
+type spreadConstraint struct {
+	*term
+	maxSkew, minDomains        int
+	honorAffinity, honorTaints bool
+}
+
+// read returns the rules of the pod, without selector and tolerations. Of the spread constraints, only those with
+// DoNotSchedule count.
+func (rs *Rules) read(pod *corev1.Pod, spread []corev1.TopologySpreadConstraint) *podRules {
+	r := &podRules{}
+	affinity, antiAffinity := requiredTerms(pod)
+	for _, a := range affinity {
+		r.affinity = append(r.affinity, rs.newTerm(pod, a))
+	}
+	for _, a := range antiAffinity {
+		r.antiAffinity = append(r.antiAffinity, rs.newTerm(pod, a))
+	}
+	for _, c := range spread {
+		if c.WhenUnsatisfiable != corev1.DoNotSchedule {
+			continue
+		}
+		s := spreadConstraint{
+			term: rs.newTerm(pod, corev1.PodAffinityTerm{
+				TopologyKey: c.TopologyKey, LabelSelector: c.LabelSelector, MatchLabelKeys: c.MatchLabelKeys,
+			}),
+			maxSkew:       int(c.MaxSkew),
+			minDomains:    1,
+			honorAffinity: c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor,
+			honorTaints:   c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
+		}
+		if c.MinDomains != nil {
+			s.minDomains = int(*c.MinDomains)
+		}
+		r.spread = append(r.spread, s)
+	}
+	return r
+}
+
+// requiredTerms returns the required affinity and anti-affinity terms of the pod.
+func requiredTerms(pod *corev1.Pod) (affinity, antiAffinity []corev1.PodAffinityTerm) {
+	a := pod.Spec.Affinity
+	if a == nil {
+		return nil, nil
+	}
+	if a.PodAffinity != nil {
+		affinity = a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	if a.PodAntiAffinity != nil {
+		antiAffinity = a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return affinity, antiAffinity
+}
+
 // newTerm returns a term of the pod. matchLabelKeys and mismatchLabelKeys add the pod's own values to the selector.
-func newTerm(pod *corev1.Pod, key string, selector *metav1.LabelSelector, match, mismatch []string) *term {
-	full := selector.DeepCopy()
+func (rs *Rules) newTerm(pod *corev1.Pod, a corev1.PodAffinityTerm) *term {
+	full := a.LabelSelector.DeepCopy()
 	add := func(op metav1.LabelSelectorOperator, keys []string) {
 		for _, k := range keys {
-			v, ok := pod.Labels[k]
-			if !ok || full == nil {
-				continue
+			if v, ok := pod.Labels[k]; ok && full != nil {
+				full.MatchExpressions = append(full.MatchExpressions,
+					metav1.LabelSelectorRequirement{Key: k, Operator: op, Values: []string{v}})
 			}
-			full.MatchExpressions = append(full.MatchExpressions,
-				metav1.LabelSelectorRequirement{Key: k, Operator: op, Values: []string{v}})
 		}
 	}
-	add(metav1.LabelSelectorOpIn, match)
-	add(metav1.LabelSelectorOpNotIn, mismatch)
-	return &term{topologyKey: key, selector: parse(full), namespaces: []string{pod.Namespace}}
+	add(metav1.LabelSelectorOpIn, a.MatchLabelKeys)
+	add(metav1.LabelSelectorOpNotIn, a.MismatchLabelKeys)
+	t := &term{
+		topologyKey: a.TopologyKey, selector: parse(full), namespaces: a.Namespaces,
+		namespaceSelector: parse(a.NamespaceSelector), namespaceLabels: rs.namespaces,
+	}
+	if len(a.Namespaces) == 0 && a.NamespaceSelector == nil {
+		t.namespaces = []string{pod.Namespace}
+	}
+	t.id = fmt.Sprintf("%s %q %s %s",
+		t.topologyKey, t.namespaces, selectorText(t.namespaceSelector), selectorText(t.selector))
+	rs.terms[t.id] = t
+	return t
 }
 
 // parse returns the selector. A missing or invalid one selects nothing.
@@ -59,80 +122,4 @@ func selectorText(s labels.Selector) string {
 		return text
 	}
 	return "no pod"
-}
-
-// withID sets the id of t and returns t. namespaceSelector is the text of its namespaceSelector.
-func (t *term) withID(namespaceSelector string) *term {
-	t.id = fmt.Sprintf("%s %q %t %s %s", t.topologyKey, t.namespaces, t.allNamespaces, namespaceSelector, selectorText(t.selector))
-	return t
-}
-
-// A spreadConstraint is a topology spread constraint with whenUnsatisfiable DoNotSchedule.
-type spreadConstraint struct {
-	*term
-	maxSkew, minDomains        int
-	honorAffinity, honorTaints bool
-}
-
-// spreadConstraints returns the constraints with DoNotSchedule as constraints of the pod.
-func spreadConstraints(pod *corev1.Pod, all []corev1.TopologySpreadConstraint) []spreadConstraint {
-	var out []spreadConstraint
-	for _, c := range all {
-		if c.WhenUnsatisfiable != corev1.DoNotSchedule {
-			continue
-		}
-		s := spreadConstraint{
-			term:          newTerm(pod, c.TopologyKey, c.LabelSelector, c.MatchLabelKeys, nil).withID(""),
-			maxSkew:       int(c.MaxSkew),
-			minDomains:    1,
-			honorAffinity: c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor,
-			honorTaints:   c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
-		}
-		if c.MinDomains != nil {
-			s.minDomains = int(*c.MinDomains)
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-// A namespaceIndex finds namespaces by their labels. Each selector is evaluated once.
-type namespaceIndex struct {
-	all   []*corev1.Namespace
-	known map[string]map[string]bool
-}
-
-// matching returns the names of the namespaces that the selector matches, and the text of the selector.
-func (x *namespaceIndex) matching(namespaceSelector *metav1.LabelSelector) (map[string]bool, string) {
-	selector := parse(namespaceSelector)
-	text := selectorText(selector)
-	names, ok := x.known[text]
-	if !ok {
-		names = make(map[string]bool)
-		for _, n := range x.all {
-			if selector.Matches(labels.Set(n.Labels)) {
-				names[n.Name] = true
-			}
-		}
-		x.known[text] = names
-	}
-	return names, text
-}
-
-// affinityTerms returns the terms of the pod's affinity or anti-affinity.
-func (x *namespaceIndex) affinityTerms(pod *corev1.Pod, list []corev1.PodAffinityTerm) []*term {
-	out := make([]*term, 0, len(list))
-	for _, a := range list {
-		t := newTerm(pod, a.TopologyKey, a.LabelSelector, a.MatchLabelKeys, a.MismatchLabelKeys)
-		if len(a.Namespaces) > 0 || a.NamespaceSelector != nil {
-			t.namespaces = a.Namespaces
-		}
-		text := ""
-		if s := a.NamespaceSelector; s != nil {
-			t.allNamespaces = len(s.MatchLabels)+len(s.MatchExpressions) == 0
-			t.selectedByNS, text = x.matching(s)
-		}
-		out = append(out, t.withID(text))
-	}
-	return out
 }
