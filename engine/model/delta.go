@@ -1,6 +1,7 @@
 package model
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -77,7 +78,9 @@ func Compile(d Delta) *Snapshot { return (&Snapshot{}).Apply(d) }
 // (see table.Table).
 func (s *Snapshot) Apply(d Delta) *Snapshot {
 	e := newEdit(s)
-	for _, p := range newPods(d.Pods, d.Virtual) {
+	e.setPods(newPods(d.Pods))
+	for _, o := range d.Virtual {
+		p := newVirtualPod(o)
 		e.setPod(p, p.Provisionable())
 	}
 	for _, o := range d.Nodes {
@@ -164,10 +167,39 @@ func (e *edit) setTypes(pool string, types []*InstanceType) {
 	e.next.derived.committed.Put(e.token, pool, commitments, len(commitments) > 0)
 }
 
-// setPod adds the pod, and adds it to the pods of its node if it is bound. If a pod with its key exists, p replaces it, and the
-// old pod is removed from the pods of its node. pending reports whether p is added to the pending pods.
-func (e *edit) setPod(p *Pod, pending bool) {
-	e.next.derived.pending.Put(e.token, p.Key, p, pending)
+// setPods adds or replaces pods. waiting[i] reports whether pods[i] is provisionable. From 2*podsPerPart
+// pods on, if several CPUs are available, it fills the tables of pods and of pending pods concurrently.
+func (e *edit) setPods(pods []*Pod, waiting []bool) {
+	if len(pods) < 2*podsPerPart || runtime.GOMAXPROCS(0) < 2 {
+		for i, p := range pods {
+			e.setPod(p, waiting[i])
+		}
+		return
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i, p := range pods {
+			e.setPending(p, waiting[i])
+		}
+	})
+	for _, p := range pods {
+		e.putPod(p)
+	}
+	all.Wait()
+}
+
+// setPod adds or replaces a pod. waits reports whether it is provisionable.
+func (e *edit) setPod(p *Pod, waits bool) {
+	e.setPending(p, waits)
+	e.putPod(p)
+}
+
+// setPending adds the pod to the pending pods or removes it from them.
+func (e *edit) setPending(p *Pod, waits bool) { e.next.derived.pending.Put(e.token, p.Key, p, waits) }
+
+// putPod adds the pod, and adds it to the pods of its node if it is bound. If a pod with its key exists, p replaces it,
+// and the old pod is removed from the pods of its node.
+func (e *edit) putPod(p *Pod) {
 	if old, ok := e.next.Pods.Set(e.token, p.Key, p); ok {
 		e.bind(old, false)
 	}

@@ -3,8 +3,10 @@ package model
 import (
 	"cmp"
 	"encoding/binary"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -76,19 +78,35 @@ func (m *podMaker) requests(l corev1.ResourceList) Resources {
 	return r
 }
 
-// newPods returns the Pods of real pods, followed by those of placeholders for the room that a capacity buffer reserves.
-func newPods(objects, virtual []*corev1.Pod) []*Pod {
-	m := podMaker{known: map[string]Resources{}}
-	pods := make([]*Pod, 0, len(objects)+len(virtual))
-	for _, o := range objects {
-		pods = append(pods, m.pod(o))
+// newPods returns the Pods of the objects, in order, and which of them are provisionable. The work is divided among
+// goroutines.
+func newPods(objects []*corev1.Pod) (pods []*Pod, waiting []bool) {
+	pods, waiting = make([]*Pod, len(objects)), make([]bool, len(objects))
+	fill := func(from, to int) {
+		m := podMaker{known: map[string]Resources{}}
+		for i := from; i < to; i++ {
+			pods[i] = m.pod(objects[i])
+			waiting[i] = pods[i].Provisionable()
+		}
 	}
-	for _, o := range virtual {
-		p := m.pod(o)
-		p.Buffer = o.Annotations[apiv1.CapacityBufferNamespaceAnnotationKey] + "/" + o.Annotations[apiv1.CapacityBufferNameAnnotationKey]
-		pods = append(pods, p)
+	parts := max(1, min(runtime.GOMAXPROCS(0), len(objects)/podsPerPart))
+	var all sync.WaitGroup
+	for part := range parts - 1 {
+		all.Go(func() { fill(part*len(objects)/parts, (part+1)*len(objects)/parts) })
 	}
-	return pods
+	fill((parts-1)*len(objects)/parts, len(objects))
+	all.Wait()
+	return pods, waiting
+}
+
+// podsPerPart is the least number of pods that newPods gives to a goroutine if it uses several.
+const podsPerPart = 500
+
+// newVirtualPod returns the Pod of a placeholder for the room that a capacity buffer reserves.
+func newVirtualPod(o *corev1.Pod) *Pod {
+	p := NewPod(o)
+	p.Buffer = o.Annotations[apiv1.CapacityBufferNamespaceAnnotationKey] + "/" + o.Annotations[apiv1.CapacityBufferNameAnnotationKey]
+	return p
 }
 
 // Virtual reports whether the pod is a placeholder for the room of a capacity buffer.

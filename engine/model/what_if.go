@@ -43,7 +43,7 @@ func (e *edit) release(pods []*Pod) {
 		e.next.Pods.Set(e.token, back.Key, back)
 		// A pod that opts out of NodePools may run on a node that joined its NodePool later. It becomes pending as
 		// well, so the node is not removed while the pod has no other place.
-		e.next.derived.pending.Put(e.token, back.Key, back, back.Provisionable() || back.OptsOut())
+		e.setPending(back, back.Provisionable() || back.OptsOut())
 	}
 	if len(pods) > 0 {
 		name := pods[0].Object.Spec.NodeName

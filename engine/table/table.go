@@ -4,8 +4,10 @@ package table
 import (
 	"hash/maphash"
 	"iter"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Table is a map from a key to V. A copy of the value keeps its content when the original is changed. The two share parts:
@@ -87,13 +89,32 @@ func (t Table[V]) Values() []V {
 		all = append(all, *e)
 		return true
 	})
-	slices.SortFunc(all, func(a, b entry[V]) int { return strings.Compare(a.key, b.key) })
+	order := func(a, b entry[V]) int { return strings.Compare(a.key, b.key) }
 	vs := make([]V, len(all))
-	for i := range all {
-		vs[i] = all[i].value
+	if len(all) < manyKeys || runtime.GOMAXPROCS(0) < 2 {
+		slices.SortFunc(all, order)
+		for i := range all {
+			vs[i] = all[i].value
+		}
+		return vs
+	}
+	low, high := all[:len(all)/2], all[len(all)/2:]
+	var half sync.WaitGroup
+	half.Go(func() { slices.SortFunc(low, order) })
+	slices.SortFunc(high, order)
+	half.Wait()
+	for i := range vs {
+		if len(high) == 0 || len(low) > 0 && low[0].key < high[0].key {
+			vs[i], low = low[0].value, low[1:]
+		} else {
+			vs[i], high = high[0].value, high[1:]
+		}
 	}
 	return vs
 }
+
+// manyKeys is the least number of keys that Values sorts concurrently.
+const manyKeys = 2000
 
 // Each iterates over all keys and values in random order. It does not copy or sort them.
 func (t Table[V]) Each() iter.Seq2[string, V] {
