@@ -35,12 +35,21 @@ type tally struct {
 
 // since returns the difference between t and an earlier tally.
 func (t tally) since(before tally) tally {
-	t.writes, t.conflicts, t.conflicting = t.writes-before.writes, t.conflicts-before.conflicts, maps.Clone(t.conflicting)
-	for name, n := range before.conflicting {
-		t.conflicting[name] -= n
-	}
-	maps.DeleteFunc(t.conflicting, func(_ string, n int) bool { return n == 0 })
+	t.writes, t.conflicts = t.writes-before.writes, t.conflicts-before.conflicts
+	t.byName, t.refused = increase(before.byName, t.byName), increase(before.refused, t.refused)
+	t.conflicting = increase(before.conflicting, t.conflicting)
 	return t
+}
+
+// increase returns by how much each number increased, without those that did not.
+func increase(before, after map[string]int) map[string]int {
+	out := map[string]int{}
+	for name, n := range after {
+		if n -= before[name]; n != 0 {
+			out[name] = n
+		}
+	}
+	return out
 }
 
 // counts reads the current tally from the API server's metrics.
@@ -57,18 +66,14 @@ func (a *API) counts(ctx context.Context) (tally, error) {
 	return countWrites(response.Body)
 }
 
-// Requests returns the numbers of writes so far as text, by verb and resource, the most frequent first. Those that were refused are
-// also listed by themselves, with their status codes.
-func (a *API) Requests(ctx context.Context) (string, error) {
-	t, err := a.counts(ctx)
-	if err != nil {
-		return "", err
-	}
+// String lists the numbers of writes by verb and resource, the most frequent first. Those that were refused are also listed by
+// themselves, with their status codes.
+func (t tally) String() string {
 	text := mostFrequent(t.byName)
 	if len(t.refused) > 0 {
 		text += "; of these refused: " + mostFrequent(t.refused)
 	}
-	return text, nil
+	return text
 }
 
 // mostFrequent lists counts, the highest first.

@@ -125,11 +125,11 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	if err := up(ctx, api, seen, apps, types, o, &r); err != nil {
 		return r, fmt.Errorf("scale-up to %d pods: %w", o.Pods, err)
 	}
-	requests, err := api.Requests(ctx)
+	before, err := api.counts(ctx)
 	if err != nil {
 		return r, fmt.Errorf("count requests: %w", err)
 	}
-	fmt.Fprintf(o.Log, "writes so far: %s\n", requests)
+	fmt.Fprintf(o.Log, "writes so far: %s\n", before)
 	switch {
 	case o.Controller == "" || o.UpOnly:
 		if o.Controller != "" {
@@ -146,6 +146,11 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	if err != nil {
 		return r, err
 	}
+	last, err := api.counts(ctx)
+	if err != nil {
+		return r, fmt.Errorf("count requests: %w", err)
+	}
+	fmt.Fprintf(o.Log, "writes since then: %s\n", last.since(before))
 	r.Usage, err = c.Usage(ctx)
 	return r, err
 }
