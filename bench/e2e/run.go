@@ -125,34 +125,37 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	if err := up(ctx, api, seen, apps, types, o, &r); err != nil {
 		return r, fmt.Errorf("scale-up to %d pods: %w", o.Pods, err)
 	}
+	if err := afterwards(ctx, api, seen, apps, types, o, &r); err != nil || o.Controller == "" {
+		return r, err
+	}
+	r.Usage, err = c.Usage(ctx)
+	return r, err
+}
+
+// afterwards lists the writes of the scale-up. It then measures what o asks for after it, and lists the writes of that.
+func afterwards(ctx context.Context, api *API, seen *Seen, apps []App, types []catalogue.Type, o Options, r *Result) error {
 	before, err := api.counts(ctx)
 	if err != nil {
-		return r, fmt.Errorf("count requests: %w", err)
+		return fmt.Errorf("count requests: %w", err)
 	}
 	fmt.Fprintf(o.Log, "writes so far: %s\n", before)
-	switch {
-	case o.Controller == "" || o.UpOnly:
-		if o.Controller != "" {
-			r.Usage, err = c.Usage(ctx)
-		}
-		return r, err
-	case o.Again:
-		err = again(ctx, api, seen, apps, o, &r)
-	default:
-		if err = down(ctx, api, seen, Quarter(apps), types, o, &r); err != nil {
-			err = fmt.Errorf("scale-in to %d pods: %w", r.Left, err)
-		}
+	if o.Controller == "" || o.UpOnly {
+		return nil
+	}
+	if o.Again {
+		err = again(ctx, api, seen, apps, o, r)
+	} else if err = down(ctx, api, seen, Quarter(apps), types, o, r); err != nil {
+		err = fmt.Errorf("scale-in to %d pods: %w", r.Left, err)
 	}
 	if err != nil {
-		return r, err
+		return err
 	}
 	last, err := api.counts(ctx)
 	if err != nil {
-		return r, fmt.Errorf("count requests: %w", err)
+		return fmt.Errorf("count requests: %w", err)
 	}
 	fmt.Fprintf(o.Log, "writes since then: %s\n", last.since(before))
-	r.Usage, err = c.Usage(ctx)
-	return r, err
+	return nil
 }
 
 // up creates the pods and waits until they run.
