@@ -65,7 +65,8 @@ type Provider interface {
 	// are being terminated.
 	List(ctx context.Context) ([]*Instance, error)
 
-	// Drift returns why the claim's instance no longer matches its node class, or "" if it does.
+	// Drift returns why the claim's instance no longer matches its node class, or "" if it does. It returns ErrNotFound if the
+	// cloud does not show the instance, as may be the case just after the launch.
 	Drift(ctx context.Context, claim *apiv1.NodeClaim) (DriftReason, error)
 	// Registered is called when the claim's node has joined, before the node is registered. If wait is longer than zero,
 	// the node is not registered yet, and Registered is called again after that time. The labels are added to the claim and

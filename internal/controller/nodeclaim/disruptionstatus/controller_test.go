@@ -2,6 +2,7 @@ package disruptionstatus
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -153,6 +154,13 @@ func TestDriftUnknown(t *testing.T) {
 			t.Errorf("error is %v, want the provider's", err)
 		}
 		b.conditions(yes, "True AMIDrift")
+	})
+	t.Run("instance is not visible yet", func(t *testing.T) {
+		b := newBench(t, pool("0s"), drifted)
+		b.Cloud.OnDrift = func(*apiv1.NodeClaim) (cloud.DriftReason, error) {
+			return "", fmt.Errorf("describe instance: %w", cloud.ErrNotFound)
+		}
+		b.pass(yes, "True AMIDrift", 5*time.Minute)
 	})
 	t.Run("class is not ready", func(t *testing.T) {
 		b := newBench(t, pool("0s"), drifted)
