@@ -28,15 +28,14 @@ func (s *search) singles() {
 			v = s.st.Allow([]*problem.Candidate{c}, apiv1.DisruptionReasonUnderutilized)
 		}
 		if v.OK() && s.st.Exhausted() {
-			v = model.Verdict{Rule: model.RuleEffort, Cause: model.CauseNextPass}
-			if !s.st.Stats.Exhausted {
-				s.st.Stats.Exhausted = true
-				if i > 0 {
-					s.cursor.After = list[i-1].Node.Name
-				}
+			s.st.Block(c, model.Verdict{Rule: model.RuleEffort, Cause: model.CauseNextPass})
+			s.results[c.Node.Name] = resultOf(s.st, c, v)
+			if !s.st.Stats.Exhausted && i > 0 {
+				s.cursor.After = list[i-1].Node.Name
 			}
+			s.st.Stats.Exhausted = true
+			continue
 		}
-		evaluated := v.OK()
 		if v.OK() && len(list) > screeningFrom && !s.strategy.exhaustive && unconstrained(c.Pods) {
 			if screen == nil {
 				screen = reduce(s.st.Problem, s.view(nil).cluster)
@@ -55,9 +54,7 @@ func (s *search) singles() {
 			}
 		}
 		s.st.Block(c, v)
-		if evaluated {
-			s.verdicts[c.Node.Name] = v
-		}
+		s.results[c.Node.Name] = resultOf(s.st, c, v)
 	}
 	if !s.st.Stats.Exhausted {
 		s.cursor.After = ""
