@@ -1,7 +1,6 @@
 package consolidate
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,13 +68,9 @@ func (s *search) resumed() []*problem.Candidate {
 		return s.candidates
 	}
 	list := slices.Clone(s.candidates)
-	slices.SortFunc(list, func(a, b *problem.Candidate) int {
-		return cmp.Or(
-			cmp.Compare(max(0, strings.Compare(after, a.Node.Name)+1), max(0, strings.Compare(after, b.Node.Name)+1)),
-			strings.Compare(a.Node.Name, b.Node.Name),
-		)
-	})
-	return list
+	slices.SortFunc(list, func(a, b *problem.Candidate) int { return strings.Compare(a.Node.Name, b.Node.Name) })
+	first := max(0, slices.IndexFunc(list, func(c *problem.Candidate) bool { return c.Node.Name > after }))
+	return slices.Concat(list[first:], list[:first])
 }
 
 // mayPay returns a refusal if removing c does not pay in the reduced cluster. The pods of c must be unconstrained.
