@@ -18,7 +18,6 @@ import (
 func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 	st := problem.Compile(s, o)
 	d := Decision{Cursor: from, Expected: st.Expected}
-	d.Cursor.Consolidation.Verdicts = from.Consolidation.Known
 	waits := false
 	for _, proposed := range []bool{false, true} {
 		if due := st.Due(status.ReasonUnhealthy, proposed); o.LegacyRepair {
@@ -49,7 +48,7 @@ func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 	}
 	d.Proposed = st.Commands[len(d.Commands):]
 	d.Blocked, d.Budgets, d.Stats = st.Blocked(), st.Budgets, st.Stats
-	d.Cursor.Consolidation.Known = nil
+	d.Cursor.Consolidation.Results, d.Cursor.Consolidation.Known = d.Cursor.Consolidation.Known, nil
 	if !waits {
 		d.Cursor.Consolidation.WaitingSince = time.Time{}
 	}
@@ -78,18 +77,16 @@ type Cursor struct {
 }
 
 // Unchanged returns the cursor for a decision about the same cluster and the same offers of the cloud as the decision that returned c.
-// Only time has passed. The decision then repeats verdicts of consolidation for 15 minutes (see consolidate.Verdicts).
+// Only time has passed. The decision then repeats verdicts of consolidation for 15 minutes (see consolidate.Results).
 func (c Cursor) Unchanged() Cursor {
-	c.Consolidation.Known = c.Consolidation.Verdicts
+	c.Consolidation.Known = c.Consolidation.Results
 	return c
 }
 
-// Same reports whether both lead to the same next decision. Verdicts only save work.
+// Same reports whether both lead to the same next decision. Results only save work.
 func (c Cursor) Same(other Cursor) bool {
-	for _, x := range []*Cursor{&c, &other} {
-		x.Consolidation.Verdicts, x.Consolidation.Known = nil, nil
-	}
-	return c == other
+	a, b := c.Consolidation, other.Consolidation
+	return c.Turn == other.Turn && a.After == b.After && a.WaitingSince.Equal(b.WaitingSince) && a.NextWait.Equal(b.NextWait)
 }
 
 // A Decision is the result of Decide: commands, and a verdict for each candidate (problem.Problem.Candidates) that stays.

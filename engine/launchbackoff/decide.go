@@ -30,11 +30,11 @@ func (f Finding) Message() string {
 		f.Claim, f.Why, units.Counted(f.Times, "attempt"), f.Until.UTC().Format(time.RFC3339), f.Fix)
 }
 
-// verdict returns the reason for which the pod gets no new node until h.waitUntil.
-func (h history) verdict() model.Verdict {
-	return model.Verdict{Rule: model.RuleInvalid, Cause: model.CauseBackoff, Hint: h.fix, Subject: fmt.Sprintf(
+// verdict returns the reason for which the pod gets no new node until f.Until.
+func (f Finding) verdict() model.Verdict {
+	return model.Verdict{Rule: model.RuleInvalid, Cause: model.CauseBackoff, Hint: f.Fix, Subject: fmt.Sprintf(
 		"next launch not before %s: nodes were launched for this pod and not used by it (%s): %s",
-		h.waitUntil.UTC().Format(time.RFC3339), units.Counted(h.unused, "attempt"), h.reason)}
+		f.Until.UTC().Format(time.RFC3339), units.Counted(f.Times, "attempt"), f.Why)}
 }
 
 // A Decision is the result of Decide.
@@ -59,27 +59,20 @@ func Decide(st State, s *model.Snapshot, plan *model.Plan) Decision {
 				continue
 			}
 			if why, fix, unused := h.outcome(s, expected); unused {
-				claim := h.claim
-				h = h.afterUnused(why, fix, s.Now)
+				times := h.last.Times + 1
+				h.last = Finding{
+					Pod: p, Claim: h.claim, Pool: h.pool.Name, Why: why, Fix: fix, Times: times, Until: s.Now.Add(WaitAfter(times)),
+				}
+				h.claim, h.emptied, h.taint = "", false, ""
 				d.State.histories[p.UID] = h
-				d.Findings = append(d.Findings, Finding{
-					Pod: p, Claim: claim, Pool: h.pool.Name, Why: why, Fix: fix, Times: h.unused, Until: h.waitUntil,
-				})
+				d.Findings = append(d.Findings, h.last)
 			}
-			if s.Now.Before(h.waitUntil) {
-				d.Wait[p.Key] = h.verdict()
+			if s.Now.Before(h.last.Until) {
+				d.Wait[p.Key] = h.last.verdict()
 			}
 		}
 	}
 	return d
-}
-
-// afterUnused returns h after its last launch was found unused.
-func (h history) afterUnused(why, fix string, now time.Time) history {
-	h.unused++
-	h.reason, h.fix, h.waitUntil = why, fix, now.Add(WaitAfter(h.unused))
-	h.claim, h.emptied, h.taint = "", false, ""
-	return h
 }
 
 // expectedNodes returns the names of the nodes on which the plan places pending pods.

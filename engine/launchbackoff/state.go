@@ -54,12 +54,8 @@ type history struct {
 	inherited bool
 	// boundSince is since when the pod has been bound to a node that is not being removed; zero if it is not.
 	boundSince time.Time
-	// unused is how many launches in a row were unused. reason is why the last one was unused, and fix the change that
-	// helps.
-	unused      int
-	reason, fix string
-	// waitUntil is the earliest time of the next launch.
-	waitUntil time.Time
+	// last is the last unused launch. It has no Times if there was none.
+	last Finding
 	// goneAt is when the pod was found deleted.
 	goneAt time.Time
 }
@@ -79,11 +75,8 @@ func Launched(st State, launches ...Launch) State {
 	}
 	for _, l := range launches {
 		for _, p := range l.Pods {
-			was := next.histories[p.UID]
-			next.histories[p.UID] = history{
-				key: p.Key, pod: p.Object, claim: l.Claim, pool: l.Pool,
-				unused: was.unused, reason: was.reason, fix: was.fix, waitUntil: was.waitUntil,
-			}
+			last := next.histories[p.UID].last
+			next.histories[p.UID] = history{key: p.Key, pod: p.Object, claim: l.Claim, pool: l.Pool, last: last}
 		}
 	}
 	return next
@@ -92,8 +85,8 @@ func Launched(st State, launches ...Launch) State {
 // NextLaunch returns the earliest time at which a waiting pod may have another launch, zero if no pod waits.
 func NextLaunch(st State, now time.Time) (next time.Time) {
 	for _, h := range st.histories {
-		if h.waitUntil.After(now) && (next.IsZero() || h.waitUntil.Before(next)) {
-			next = h.waitUntil
+		if until := h.last.Until; until.After(now) && (next.IsZero() || until.Before(next)) {
+			next = until
 		}
 	}
 	return next

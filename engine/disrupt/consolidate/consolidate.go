@@ -25,16 +25,16 @@ type Cursor struct {
 	// WaitingSince is when consolidation began to wait for nodes to become consolidatable, zero if it does not wait.
 	// NextWait is the earliest start of another wait.
 	WaitingSince, NextWait time.Time
-	// Verdicts are the verdicts of the last searches, if these found nothing to do. Known are the verdicts that count in the
-	// next decision: the same if the cluster has not changed, otherwise nil.
-	Verdicts, Known *Verdicts
+	// Results are those of the last decision, if its searches found nothing to do. Known are the results that count in the next
+	// decision: the same if the cluster has not changed, otherwise nil.
+	Results, Known Results
 }
 
 // A strategy is a way to choose sets of candidates.
 type strategy struct {
 	// podsPerSet and nodesPerSet bound the number of pods and of nodes in a set.
 	podsPerSet, nodesPerSet int
-	// extends adds nodes that a proposal would leave underfilled to the proposal.
+	// extends adds further nodes to proposals.
 	extends bool
 	// joint tries all candidates as one set before anything else.
 	joint bool
@@ -43,9 +43,10 @@ type strategy struct {
 }
 
 // The strategies of Run. It uses plain first. If commitments are unused, it uses wide in place of plain, because small sets
-// would fill them with pods that need them least. If a proposal leaves nodes underfilled and there are at most screeningFrom
-// candidates, Run tries extending as well. If plain removes at least one in manyRemoved candidates, as after a scale-in, Run tries
-// wide as well: one plan for all pods costs less than plans for parts of them. It uses the result with the highest gain.
+// would fill them with pods that need them least. If there are more than few candidates, Run tries up to two other strategies, and
+// uses the result with the highest gain. It tries extending if the first strategy removes nodes, and there are at most screeningFrom
+// candidates. It tries wide if plain removes at least one in manyRemoved candidates, as after a scale-in: one plan for all pods costs
+// less than plans for parts of them.
 var (
 	plain     = strategy{podsPerSet: 800, nodesPerSet: 50}
 	extending = strategy{podsPerSet: 5000, nodesPerSet: 50, extends: true}
@@ -84,47 +85,39 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		return st, cursor, waits
 	}
 	var best *search
-	known := cursor.Known.of(st, candidates)
-	if known == nil {
-		best = searched(st, candidates, cursor)
-	} else {
-		candidates = slices.DeleteFunc(candidates, func(c *problem.Candidate) bool {
-			v, ok := known.verdicts[c.Node.Name]
-			st.Block(c, v)
-			return ok
-		})
-		best = newSearch(st, candidates, plain, cursor)
+	others, repeats := cursor.Known.repeat(st, candidates)
+	if repeats {
+		best = newSearch(st, others, plain, cursor)
 		best.singles() // the earlier search has evaluated the sets
+	} else {
+		best = searched(st, candidates, cursor)
 	}
 	next = best.cursor
-	next.Verdicts = nil
+	next.Known = nil
 	if len(best.st.Commands) == len(st.Commands) {
-		next.Verdicts = cursor.earlier(st, known).with(st, candidates, best.verdicts)
+		next.Known = Results{}
+		maps.Copy(next.Known, cursor.Known)
+		for _, c := range others {
+			delete(next.Known, c.Node.Name)
+		}
+		maps.Copy(next.Known, best.results)
 	}
 	return best.st, next, false
-}
-
-// earlier returns the verdicts that the next ones extend: known, or those of the same decision, which calls Run twice.
-func (c Cursor) earlier(st *problem.State, known *Verdicts) *Verdicts {
-	if known == nil && c.Verdicts != nil && c.Verdicts.began.Equal(st.Problem.Snapshot.Now) {
-		return c.Verdicts
-	}
-	return known
 }
 
 // searched returns the finished search with the highest gain of those that plain describes.
 func searched(st *problem.State, candidates []*problem.Candidate, cursor Cursor) *search {
 	way := firstStrategy(st.Cluster)
 	best := newSearch(st, candidates, way, cursor).run()
-	others := []strategy{}
-	if best.underfilled {
-		others = append(others, extending)
-	}
 	removed := 0
 	for i := range best.st.Commands[len(st.Commands):] {
 		removed += len(best.st.Commands[len(st.Commands)+i].Nodes)
 	}
-	if !way.joint && len(candidates) > few && removed*manyRemoved >= len(candidates) {
+	var others []strategy
+	if removed > 0 && len(candidates) > few && len(candidates) <= screeningFrom {
+		others = append(others, extending)
+	}
+	if removed*manyRemoved >= len(candidates) && len(candidates) > few && !way.joint {
 		others = append(others, wide)
 	}
 	for _, way := range others {
@@ -174,57 +167,45 @@ func offeringOf(c *problem.Candidate) string {
 		cmp.Or(c.Node.Labels[corev1.LabelTopologyZone], "unknown zone"))
 }
 
-// repeatAfter is how long the verdicts of a search count in a cluster that does not change, not even in a price. What a search finds
-// then depends on the time only by how long nodes have until they expire, and by undoWindow.
+// repeatAfter is how long a verdict counts in a cluster that does not change, not even in a price. What a search finds then depends
+// on the time only by how long nodes have until they expire, and by undoWindow.
 const repeatAfter = 15 * time.Minute
 
-// Verdicts are the verdicts of searches that found nothing to do. They count only while the cluster does not change. They are
-// immutable. Nil is empty.
-type Verdicts struct {
-	began    time.Time
-	verdicts map[string]model.Verdict // by node name
-	// budgets is the number of nodes that each NodePool of the candidates allowed to disrupt, and most is Options.MaxNodes.
-	budgets map[string]int
-	most    int
+// Results are those of searches that found nothing to do, by node name. They count only while the cluster does not change.
+type Results map[string]result
+
+// A result is the verdict of a candidate, OK if MaxWhatIfs was reached before it was evaluated. It counts as long as it is new, the
+// budgets of the NodePool allow as many nodes to be disrupted, and Options.MaxNodes is the same.
+type result struct {
+	verdict          model.Verdict
+	at               time.Time
+	budget, maxNodes int
 }
 
-// of returns the verdicts for a search in st, or nil if they no longer count.
-func (vs *Verdicts) of(st *problem.State, candidates []*problem.Candidate) *Verdicts {
-	p := st.Problem
-	if vs == nil || p.Snapshot.Now.Sub(vs.began) >= repeatAfter || vs.most != p.Options.MaxNodes {
-		return nil
+// resultOf returns the verdict of a candidate as the result of a search in st.
+func resultOf(st *problem.State, c *problem.Candidate, v model.Verdict) result {
+	r := result{verdict: v, at: st.Problem.Snapshot.Now, maxNodes: st.Problem.Options.MaxNodes}
+	if a := st.Budgets.Of(c.Node.Pool); a != nil {
+		r.budget = a.Left(apiv1.DisruptionReasonUnderutilized)
 	}
-	for pool, n := range budgetsOf(st, candidates) {
-		if known, ok := vs.budgets[pool]; ok && known != n {
-			return nil
-		}
-	}
-	return vs
+	return r
 }
 
-// with returns the verdicts with further verdicts, by node name, for candidates of st.
-func (vs *Verdicts) with(st *problem.State, candidates []*problem.Candidate, verdicts map[string]model.Verdict) *Verdicts {
-	now := st.Problem.Snapshot.Now
-	next := &Verdicts{began: now, most: st.Problem.Options.MaxNodes, verdicts: verdicts, budgets: budgetsOf(st, candidates)}
-	if vs != nil {
-		next.began = vs.began
-		next.verdicts, next.budgets = maps.Clone(vs.verdicts), maps.Clone(vs.budgets)
-		maps.Copy(next.verdicts, verdicts)
-		maps.Copy(next.budgets, budgetsOf(st, candidates))
-	}
-	return next
-}
-
-// budgetsOf returns how many nodes each NodePool of the candidates still allows to consolidate.
-func budgetsOf(st *problem.State, candidates []*problem.Candidate) map[string]int {
-	left := map[string]int{}
+// repeat blocks the candidates that have been evaluated, and returns the others. ok is false if a new search for all candidates is
+// needed, because they have no result, or because one no longer counts.
+func (rs Results) repeat(st *problem.State, candidates []*problem.Candidate) (others []*problem.Candidate, ok bool) {
 	for _, c := range candidates {
-		if _, ok := left[c.Node.Pool]; ok {
-			continue
+		r, known := rs[c.Node.Name]
+		now := resultOf(st, c, r.verdict)
+		switch {
+		case known && (now.at.Sub(r.at) >= repeatAfter || now.budget != r.budget || now.maxNodes != r.maxNodes):
+			return candidates, false
+		case r.verdict.OK():
+			others = append(others, c)
+		default:
+			st.Block(c, r.verdict)
 		}
-		if a := st.Budgets.Of(c.Node.Pool); a != nil {
-			left[c.Node.Pool] = a.Left(apiv1.DisruptionReasonUnderutilized)
-		}
+		ok = ok || known
 	}
-	return left
+	return others, ok
 }

@@ -7,7 +7,6 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
-	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 const (
@@ -26,12 +25,8 @@ type search struct {
 	cursor   Cursor
 	// candidates are sorted by waste divided by (1 + eviction cost), highest first.
 	candidates []*problem.Candidate
-	movable    map[*problem.Candidate]bool // the set of candidates
-	// underfilled says that some proposal would have left candidates underfilled.
-	underfilled bool
-	last        view // the most recent view of the State's cluster, zero after each command
-	// verdicts are those of the candidates that singles evaluated and kept, by node name.
-	verdicts map[string]model.Verdict
+	last       view    // the most recent view of the State's cluster, zero after each command
+	results    Results // of the candidates that singles kept
 }
 
 func newSearch(from *problem.State, candidates []*problem.Candidate, way strategy, cursor Cursor) *search {
@@ -42,11 +37,7 @@ func newSearch(from *problem.State, candidates []*problem.Candidate, way strateg
 			strings.Compare(a.Node.Name, b.Node.Name),
 		)
 	})
-	s := &search{st: from.Clone(), strategy: way, candidates: candidates, movable: map[*problem.Candidate]bool{}, cursor: cursor, verdicts: map[string]model.Verdict{}}
-	for _, c := range candidates {
-		s.movable[c] = true
-	}
-	return s
+	return &search{st: from.Clone(), strategy: way, candidates: candidates, cursor: cursor, results: Results{}}
 }
 
 // run removes candidates in sets, then individually.
@@ -140,7 +131,11 @@ func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 		return
 	}
 	v := s.view(closed)
-	if p := s.extend(v, s.propose(v, set)); p.Verdict.OK() && s.accept(p).OK() {
+	p := s.propose(v, set)
+	if s.strategy.extends {
+		p = s.extend(v, p)
+	}
+	if p.Verdict.OK() && s.accept(p).OK() {
 		return
 	}
 	if len(set) > few {

@@ -1,7 +1,6 @@
 package consolidate
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,15 +27,14 @@ func (s *search) singles() {
 			v = s.st.Allow([]*problem.Candidate{c}, apiv1.DisruptionReasonUnderutilized)
 		}
 		if v.OK() && s.st.Exhausted() {
-			v = model.Verdict{Rule: model.RuleEffort, Cause: model.CauseNextPass}
-			if !s.st.Stats.Exhausted {
-				s.st.Stats.Exhausted = true
-				if i > 0 {
-					s.cursor.After = list[i-1].Node.Name
-				}
+			s.st.Block(c, model.Verdict{Rule: model.RuleEffort, Cause: model.CauseNextPass})
+			s.results[c.Node.Name] = resultOf(s.st, c, v)
+			if !s.st.Stats.Exhausted && i > 0 {
+				s.cursor.After = list[i-1].Node.Name
 			}
+			s.st.Stats.Exhausted = true
+			continue
 		}
-		evaluated := v.OK()
 		if v.OK() && len(list) > screeningFrom && !s.strategy.exhaustive && unconstrained(c.Pods) {
 			if screen == nil {
 				screen = reduce(s.st.Problem, s.view(nil).cluster)
@@ -55,9 +53,7 @@ func (s *search) singles() {
 			}
 		}
 		s.st.Block(c, v)
-		if evaluated {
-			s.verdicts[c.Node.Name] = v
-		}
+		s.results[c.Node.Name] = resultOf(s.st, c, v)
 	}
 	if !s.st.Stats.Exhausted {
 		s.cursor.After = ""
@@ -72,13 +68,9 @@ func (s *search) resumed() []*problem.Candidate {
 		return s.candidates
 	}
 	list := slices.Clone(s.candidates)
-	slices.SortFunc(list, func(a, b *problem.Candidate) int {
-		return cmp.Or(
-			cmp.Compare(max(0, strings.Compare(after, a.Node.Name)+1), max(0, strings.Compare(after, b.Node.Name)+1)),
-			strings.Compare(a.Node.Name, b.Node.Name),
-		)
-	})
-	return list
+	slices.SortFunc(list, func(a, b *problem.Candidate) int { return strings.Compare(a.Node.Name, b.Node.Name) })
+	first := max(0, slices.IndexFunc(list, func(c *problem.Candidate) bool { return c.Node.Name > after }))
+	return slices.Concat(list[first:], list[:first])
 }
 
 // mayPay returns a refusal if removing c does not pay in the reduced cluster. The pods of c must be unconstrained.

@@ -12,21 +12,21 @@ type view struct {
 	cluster *model.Snapshot
 	// closed are the candidates that receive no pods, because they are to be removed.
 	closed []*problem.Candidate
-	// notOffered are the names of instance types that must not be launched.
-	notOffered []string
+	// notOffered is the name of an instance type that must not be launched, empty if all may.
+	notOffered string
 }
 
 // view returns the State's cluster with these nodes closed: the candidates in closed, and nodes that are not initialized or
 // whose consolidateAfter has not passed.
 func (s *search) view(closed []*problem.Candidate) view {
 	if s.last.cluster == nil || !slices.Equal(s.last.closed, closed) {
-		s.last = s.newView(closed, nil)
+		s.last = s.newView(closed, "")
 	}
 	return s.last
 }
 
-// newView returns a new view in which no offering of the instance types in notOffered is available.
-func (s *search) newView(closed []*problem.Candidate, notOffered []string) view {
+// newView returns a new view in which no offering of the instance type notOffered is available.
+func (s *search) newView(closed []*problem.Candidate, notOffered string) view {
 	names := map[string]bool{}
 	for _, c := range closed {
 		names[c.Node.Name] = true
@@ -34,10 +34,10 @@ func (s *search) newView(closed []*problem.Candidate, notOffered []string) view 
 	cluster := s.st.Cluster.Close(func(n *model.Node) bool {
 		return names[n.Name] || !s.st.Problem.Initialized(n) || s.recent(n)
 	})
-	if len(notOffered) > 0 { // the types stay known, because commitments still cover running nodes of them
+	if notOffered != "" { // the type stays known, because commitments still cover running nodes of it
 		cluster = cluster.Apply(model.Delta{Types: model.WithOfferings(cluster, func(t *model.InstanceType, o *model.Offering) bool {
 			o.Available = false
-			return slices.Contains(notOffered, t.Name)
+			return t.Name == notOffered
 		})})
 	}
 	return view{cluster, closed, notOffered}
@@ -49,15 +49,6 @@ func (s *search) open(v view, candidates ...*problem.Candidate) view {
 		return v
 	}
 	return s.newView(except(v.closed, candidates), v.notOffered)
-}
-
-// withoutTypes returns the view in which no node with an instance type of the candidates can be launched.
-func (s *search) withoutTypes(v view, candidates []*problem.Candidate) view {
-	var names []string
-	for _, c := range candidates {
-		names = append(names, c.Type())
-	}
-	return s.newView(v.closed, names)
 }
 
 // recent reports whether a pod was bound to the node or left it within consolidateAfter. Consolidation moves no pods to
