@@ -105,18 +105,14 @@ const (
 // TierOf returns the tier of the pod. Critical pods have one of the two system priority classes of Kubernetes. A pod
 // with another priority class is not critical, however high its priority is.
 func TierOf(pod *corev1.Pod) Tier {
-	critical := pod.Spec.PriorityClassName == "system-cluster-critical" ||
-		pod.Spec.PriorityClassName == "system-node-critical"
-	daemon := view(pod).Daemon()
-	switch {
-	case critical && daemon:
-		return TierCriticalDaemon
-	case critical:
-		return TierCritical
-	case daemon:
-		return TierOrdinaryDaemon
+	tier := TierOrdinary
+	if name := pod.Spec.PriorityClassName; name == "system-cluster-critical" || name == "system-node-critical" {
+		tier = TierCritical
 	}
-	return TierOrdinary
+	if view(pod).Daemon() {
+		tier++
+	}
+	return tier
 }
 
 // view returns the pod for the methods of model.Pod that read only its Object.
@@ -140,13 +136,12 @@ const (
 
 // SpareOf returns why the drain leaves the pod on its node, or SpareNone.
 func SpareOf(pod *corev1.Pod, now time.Time) Spare {
-	tolerates := model.Tolerates(pod.Spec.Tolerations, apiv1.DisruptedNoScheduleTaint())
 	switch {
 	case view(pod).Terminal():
 		return SpareTerminal
 	case view(pod).Mirror():
 		return SpareMirror
-	case tolerates:
+	case model.Tolerates(pod.Spec.Tolerations, apiv1.DisruptedNoScheduleTaint()):
 		return SpareTolerates
 	case pod.DeletionTimestamp != nil && !now.Before(pod.DeletionTimestamp.Add(StuckAfter)):
 		return SpareStuck
