@@ -70,6 +70,7 @@ type Class struct {
 // most, then in the order of class names. The last node may be covered in part.
 type table struct {
 	commitments []*Commitment // in the order in which they apply
+	units       []int64       // by commitment, how many nodes can use
 	classes     []Class
 	order       [][]place // by commitment, the classes that it can cover, in the order in which it does
 }
@@ -103,17 +104,16 @@ func newTable(commitments []*Commitment, classes []Class) *table {
 			p, q := classes[a.class], classes[b.class]
 			return cmp.Or(cmp.Compare(q.Saves/float64(b.use), p.Saves/float64(a.use)), strings.Compare(p.Name, q.Name))
 		})
-		t.order = append(t.order, list)
+		t.order, t.units = append(t.order, list), append(t.units, min(max(x.Units, 0), MaxUnits))
 	}
 	return t
 }
 
-// fill returns what the commitments cover if there are counts[k] nodes of each class k.
-func (t *table) fill(counts []int64) filled {
+// fill returns what units of the commitments cover if there are counts[k] nodes of each class k.
+func (t *table) fill(counts, units []int64) filled {
 	n := len(t.commitments)
 	f := filled{covered: make([]int64, len(counts)), left: make([]int64, n), nodes: make([]int64, n), saved: make([]float64, n)}
-	for i, x := range t.commitments {
-		left := min(max(x.Units, 0), MaxUnits)
+	for i, left := range units {
 		for _, on := range t.order[i] {
 			part, used := partOf(counts[on.class]*whole-f.covered[on.class], on.use, left)
 			left -= used
