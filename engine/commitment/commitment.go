@@ -7,7 +7,6 @@ package commitment
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 	"strings"
 )
@@ -135,20 +134,9 @@ func (t *table) fill(counts, units []int64) filled {
 // left is the number of units that remain. partOf returns how much it covers, in millionths of a node, and how many
 // units that takes.
 func partOf(open, use, left int64) (part, used int64) {
-	if used = mulDivUp(open, use, whole); used <= left {
-		return open, used
+	most := left * whole / use // left is at most MaxUnits, so no product overflows
+	if open <= most {
+		return open, (open*use + whole - 1) / whole
 	}
-	return left * whole / use, left // left is at most MaxUnits, so the product does not overflow
-}
-
-// mulDivUp returns a*b/c rounded up. A result above the largest int64 is replaced by it. No amount is negative, and c is
-// positive.
-func mulDivUp(a, b, c int64) int64 {
-	high, low := bits.Mul64(uint64(a), uint64(b))
-	low, carry := bits.Add64(low, uint64(c-1), 0)
-	if high += carry; high >= uint64(c) {
-		return 1<<63 - 1
-	}
-	q, _ := bits.Div64(high, low, uint64(c))
-	return int64(min(q, 1<<63-1))
+	return most, left
 }

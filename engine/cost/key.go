@@ -142,22 +142,12 @@ func ParseFields(text string) ([]Field, error) {
 
 // Of returns the value of the field in k. The owner includes the namespace, since names are unique only in it.
 func (f Field) Of(k Key) string {
-	switch f {
-	case ByPool:
-		return k.Pool
-	case ByCapacityType:
-		return k.CapacityType
-	case ByZone:
-		return k.Zone
-	case ByNamespace:
-		return k.Namespace
-	case ByOwner:
-		if k.Owner == "" {
-			return ""
-		}
+	if f == ByOwner && k.Owner != "" {
 		return k.Namespace + "/" + k.Owner
 	}
-	return k.Label
+	return map[Field]string{
+		ByPool: k.Pool, ByCapacityType: k.CapacityType, ByZone: k.Zone, ByNamespace: k.Namespace, ByLabel: k.Label,
+	}[f]
 }
 
 // OfNodes reports whether the field is a property of nodes. Parts for idle capacity (Kind Idle), and for what kubelet and

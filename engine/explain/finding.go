@@ -119,7 +119,6 @@ func (e *Explainer) findings(pod *model.Pod, reasons []model.PoolVerdict) []Find
 	return out
 }
 
-// finding explains one reason of a refusal.
 func (e *Explainer) finding(pod *model.Pod, reason model.PoolVerdict) Finding {
 	f := Finding{Pool: reason.Pool, Obstacles: []Obstacle{obstacleOf(reason.Verdict)}}
 	if pool, ok := e.snapshot.Pool(reason.Pool); ok {

@@ -139,7 +139,7 @@ func allow(have require.Requirement, values string, pool *model.Pool) string {
 	return fmt.Sprintf("relax requirement %s of NodePool %s to allow %s", have, pool.Name, values)
 }
 
-// wanted returns the values that a requirement of a pod allows, for a fix.
+// wanted returns the values that a requirement of a pod allows.
 func wanted(r require.Requirement) string {
 	if list := r.Values(); r.Operator() == corev1.NodeSelectorOpIn && len(list) > 0 {
 		list[0] = quotedIfEmpty(list[0]) // the empty value sorts first
@@ -241,10 +241,8 @@ func byPrice(types []*model.InstanceType, key string, reqs require.Set) []string
 // shown is how many values a list shows.
 const shown = 3
 
-// some joins alternatives with "or". Of a long list, only the first values are shown.
+// some joins alternatives with "or", and each joins values with "and". Of a long list, only the first values are shown.
 func some(list []string) string { return listed(list, "or", "or one of") }
-
-// each joins values with "and". Of a long list, only the first values are shown.
 func each(list []string) string { return listed(list, "and", "and") }
 
 // listed joins the list. last precedes the last value, and more the number of values that are not shown.

@@ -164,8 +164,7 @@ func hookMessage(h Hook) string {
 }
 
 // names returns the names of the nodes, sorted.
-func names(nodes []*corev1.Node) []string {
-	list := make([]string, 0, len(nodes))
+func names(nodes []*corev1.Node) (list []string) {
 	for _, n := range nodes {
 		list = append(list, n.Name)
 	}
