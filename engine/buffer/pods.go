@@ -93,10 +93,8 @@ func Pods(b *autoscalingv1beta1.CapacityBuffer, src Source) []*corev1.Pod {
 		return nil
 	}
 	spec := specOf(src.Template)
-	annotations := maps.Clone(src.Template.Annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
+	annotations := map[string]string{}
+	maps.Copy(annotations, src.Template.Annotations)
 	annotations[apiv1.CapacityBufferFakePodAnnotationKey] = "true"
 	annotations[apiv1.CapacityBufferNameAnnotationKey] = b.Name
 	annotations[apiv1.CapacityBufferNamespaceAnnotationKey] = b.Namespace

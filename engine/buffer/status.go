@@ -51,22 +51,22 @@ func condition(kind string, holds bool, reason, message string) metav1.Condition
 
 // ready returns the condition ReadyForProvisioning: whether the pods of the buffer can be determined.
 func ready(src Source) metav1.Condition {
-	const kind = autoscalingv1beta1.ConditionTypeReadyForProvisioning
+	reason, message := autoscalingv1beta1.ReasonResolved, "Pod template and number of pods are known"
 	if src.Problem != nil {
-		return condition(kind, false, src.Problem.Reason, src.Problem.Message)
+		reason, message = src.Problem.Reason, src.Problem.Message
 	}
-	return condition(kind, true, autoscalingv1beta1.ReasonResolved, "Pod template and number of pods are known")
+	return condition(autoscalingv1beta1.ConditionTypeReadyForProvisioning, src.Problem == nil, reason, message)
 }
 
 // limited returns the condition LimitedByQuotas.
 func limited(r *Ration) metav1.Condition {
-	const kind = autoscalingv1beta1.ConditionTypeLimitedByQuotas
-	if len(r.Quotas) == 0 {
-		return condition(kind, false, autoscalingv1beta1.ReasonWithinQuotas, "The ResourceQuotas of the namespace allow all pods")
+	reason, message := autoscalingv1beta1.ReasonWithinQuotas, "The ResourceQuotas of the namespace allow all pods"
+	if len(r.Quotas) > 0 {
+		reason = autoscalingv1beta1.ReasonLimitedByQuotas
+		message = fmt.Sprintf("Limited to %s by ResourceQuota %s; fix: raise its spec.hard or lower the size of the buffer",
+			units.Counted(int(r.Most), "pod"), strings.Join(r.Quotas, ", "))
 	}
-	return condition(kind, true, autoscalingv1beta1.ReasonLimitedByQuotas, fmt.Sprintf(
-		"Limited to %s by ResourceQuota %s; fix: raise its spec.hard or lower the size of the buffer",
-		units.Counted(int(r.Most), "pod"), strings.Join(r.Quotas, ", ")))
+	return condition(autoscalingv1beta1.ConditionTypeLimitedByQuotas, len(r.Quotas) > 0, reason, message)
 }
 
 // provisioning returns the condition Provisioning: True if there are pods and all are planned on initialized nodes that are not

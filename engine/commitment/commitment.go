@@ -7,7 +7,6 @@ package commitment
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 	"strings"
 )
@@ -70,6 +69,7 @@ type Class struct {
 // most, then in the order of class names. The last node may be covered in part.
 type table struct {
 	commitments []*Commitment // in the order in which they apply
+	units       []int64       // by commitment, how many nodes can use
 	classes     []Class
 	order       [][]place // by commitment, the classes that it can cover, in the order in which it does
 }
@@ -103,17 +103,16 @@ func newTable(commitments []*Commitment, classes []Class) *table {
 			p, q := classes[a.class], classes[b.class]
 			return cmp.Or(cmp.Compare(q.Saves/float64(b.use), p.Saves/float64(a.use)), strings.Compare(p.Name, q.Name))
 		})
-		t.order = append(t.order, list)
+		t.order, t.units = append(t.order, list), append(t.units, min(max(x.Units, 0), MaxUnits))
 	}
 	return t
 }
 
-// fill returns what the commitments cover if there are counts[k] nodes of each class k.
-func (t *table) fill(counts []int64) filled {
+// fill returns what units of the commitments cover if there are counts[k] nodes of each class k.
+func (t *table) fill(counts, units []int64) filled {
 	n := len(t.commitments)
 	f := filled{covered: make([]int64, len(counts)), left: make([]int64, n), nodes: make([]int64, n), saved: make([]float64, n)}
-	for i, x := range t.commitments {
-		left := min(max(x.Units, 0), MaxUnits)
+	for i, left := range units {
 		for _, on := range t.order[i] {
 			part, used := partOf(counts[on.class]*whole-f.covered[on.class], on.use, left)
 			left -= used
@@ -135,20 +134,9 @@ func (t *table) fill(counts []int64) filled {
 // left is the number of units that remain. partOf returns how much it covers, in millionths of a node, and how many
 // units that takes.
 func partOf(open, use, left int64) (part, used int64) {
-	if used = mulDivUp(open, use, whole); used <= left {
-		return open, used
+	most := left * whole / use // left is at most MaxUnits, so no product overflows
+	if open <= most {
+		return open, (open*use + whole - 1) / whole
 	}
-	return left * whole / use, left // left is at most MaxUnits, so the product does not overflow
-}
-
-// mulDivUp returns a*b/c rounded up. A result above the largest int64 is replaced by it. No amount is negative, and c is
-// positive.
-func mulDivUp(a, b, c int64) int64 {
-	high, low := bits.Mul64(uint64(a), uint64(b))
-	low, carry := bits.Add64(low, uint64(c-1), 0)
-	if high += carry; high >= uint64(c) {
-		return 1<<63 - 1
-	}
-	q, _ := bits.Div64(high, low, uint64(c))
-	return int64(min(q, 1<<63-1))
+	return most, left
 }

@@ -12,15 +12,17 @@ type Node struct {
 // A Coverage is how commitments cover nodes. Nodes that are being deleted are covered last, because they end soon. A nil
 // Coverage has no commitments.
 type Coverage struct {
-	table   *table
-	counts  []int64        // by class, the number of nodes
-	classOf map[string]int // by node name
-	filled  filled
+	table *table
+	// alive are the nodes that are not being deleted. ending are the others, covered with the units that alive leaves.
+	alive, ending group
+}
+
+// A group is nodes and what commitments cover of them.
+type group struct {
+	filled
+	counts  []int64          // by class, the number of nodes
+	classOf map[string]int   // by node name
 	rank    map[string]int64 // by node name, how many nodes of its class are covered before it
-	// ending is by how much commitments reduce the prices of nodes that are being deleted, by node name, in dollars per hour.
-	// endingUse is how many units these nodes use, by index of the commitment.
-	ending    map[string]float64
-	endingUse []int64
 }
 
 // Usage is how much of a commitment nodes use.
@@ -39,40 +41,23 @@ type Usage struct {
 // CoverNodes returns how the commitments, which are sorted, cover the nodes of the classes. Of the nodes of one class those that
 // come first in nodes are covered first.
 func CoverNodes(commitments []*Commitment, classes []Class, nodes []Node) *Coverage {
-	c := &Coverage{
-		table: newTable(commitments, classes), counts: make([]int64, len(classes)), classOf: map[string]int{}, rank: map[string]int64{},
-		ending: map[string]float64{},
-	}
-	for _, n := range nodes {
-		if !n.Ending {
-			c.classOf[n.Name], c.rank[n.Name] = n.Class, c.counts[n.Class]
-			c.counts[n.Class]++
-		}
-	}
-	c.filled = c.table.fill(c.counts)
-	left := slices.Clone(c.filled.left)
-	for _, n := range nodes {
-		if n.Ending {
-			c.end(n, left)
-		}
-	}
-	for i := range left {
-		c.endingUse = append(c.endingUse, c.filled.left[i]-left[i])
-	}
+	c := &Coverage{table: newTable(commitments, classes)}
+	c.alive = c.table.cover(nodes, false, c.table.units)
+	c.ending = c.table.cover(nodes, true, c.alive.left)
 	return c
 }
 
-// end covers a node that is being deleted with the units that are left, by commitment, and subtracts what it uses.
-func (c *Coverage) end(n Node, left []int64) {
-	class, open := &c.table.classes[n.Class], int64(whole)
-	for i, x := range c.table.commitments {
-		if use := UseOf(class.Covers, x.ID); use > 0 && !x.Deducted {
-			part, used := partOf(open, use, left[i])
-			left[i] -= used
-			open -= part
+// cover returns the nodes that are being deleted, or the others, and what units of the commitments cover of them.
+func (t *table) cover(nodes []Node, ending bool, units []int64) group {
+	g := group{counts: make([]int64, len(t.classes)), classOf: map[string]int{}, rank: map[string]int64{}}
+	for _, n := range nodes {
+		if n.Ending == ending {
+			g.classOf[n.Name], g.rank[n.Name] = n.Class, g.counts[n.Class]
+			g.counts[n.Class]++
 		}
 	}
-	c.ending[n.Name] = class.Saves * float64(whole-open) / whole
+	g.filled = t.fill(g.counts, units)
+	return g
 }
 
 // Left returns how many units of the commitment with the ID are left by the nodes that are not being deleted. It is 0 if
@@ -81,7 +66,7 @@ func (c *Coverage) Left(id string) int64 {
 	if c != nil {
 		for i, x := range c.table.commitments {
 			if x.ID == id {
-				return c.filled.left[i]
+				return c.alive.left[i]
 			}
 		}
 	}
@@ -93,22 +78,26 @@ func (c *Coverage) Has(node string) bool {
 	if c == nil {
 		return false
 	}
-	_, ok := c.classOf[node]
+	_, ok := c.alive.classOf[node]
 	return ok
 }
 
 // Class returns a number that is equal for nodes of one offering. Ending one of them has the same effect on the bill as
 // ending another. Has must be true for the node.
-func (c *Coverage) Class(node string) int { return c.classOf[node] }
+func (c *Coverage) Class(node string) int { return c.alive.classOf[node] }
 
 // Saves returns by how much commitments reduce the price of the node, in dollars per hour. It is 0 for a node that no
 // commitment could cover. c must not be nil.
 func (c *Coverage) Saves(node string) float64 {
-	k, ok := c.classOf[node]
-	if !ok {
-		return c.ending[node]
+	g := &c.alive
+	if !c.Has(node) {
+		g = &c.ending
 	}
-	covered := min(max(c.filled.covered[k]-c.rank[node]*whole, 0), whole)
+	k, ok := g.classOf[node]
+	if !ok {
+		return 0
+	}
+	covered := min(max(g.covered[k]-g.rank[node]*whole, 0), whole)
 	return c.table.classes[k].Saves * float64(covered) / whole
 }
 
@@ -119,23 +108,23 @@ func (c *Coverage) Released(nodes ...string) float64 {
 	if c == nil {
 		return 0
 	}
-	counts := slices.Clone(c.counts)
+	counts := slices.Clone(c.alive.counts)
 	for _, name := range nodes {
-		if k, ok := c.classOf[name]; ok {
+		if k, ok := c.alive.classOf[name]; ok {
 			counts[k]--
 		}
 	}
-	return max(0, c.filled.bill-c.table.fill(counts).bill)
+	return max(0, c.alive.bill-c.table.fill(counts, c.table.units).bill)
 }
 
 // Added returns by how much the bill rises, in dollars per hour, if one node of each of the classes is added. c must not be
 // nil.
 func (c *Coverage) Added(added ...Class) float64 {
-	classes, counts := slices.Concat(c.table.classes, added), slices.Clone(c.counts)
+	classes, counts := slices.Concat(c.table.classes, added), slices.Clone(c.alive.counts)
 	for range added {
 		counts = append(counts, 1)
 	}
-	return newTable(c.table.commitments, classes).fill(counts).bill - c.filled.bill
+	return newTable(c.table.commitments, classes).fill(counts, c.table.units).bill - c.alive.bill
 }
 
 // Usage returns how nodes use the commitments, in the order in which they apply.
@@ -146,11 +135,11 @@ func (c *Coverage) Usage() []Usage {
 	out := make([]Usage, len(c.table.commitments))
 	for i, x := range c.table.commitments {
 		out[i] = Usage{
-			ID: x.ID, Units: x.Units, Used: x.Units - c.filled.left[i] + c.endingUse[i], Saved: c.filled.saved[i],
-			Covered: float64(c.filled.nodes[i]) / whole,
+			ID: x.ID, Units: x.Units, Used: x.Units - c.ending.left[i], Saved: c.alive.saved[i],
+			Covered: float64(c.alive.nodes[i]) / whole,
 		}
 		for _, on := range c.table.order[i] {
-			out[i].Eligible += float64(c.counts[on.class])
+			out[i].Eligible += float64(c.alive.counts[on.class])
 		}
 	}
 	return out

@@ -36,40 +36,34 @@ func Decide(s State) Decision {
 
 // addPod adds one pod to its list.
 func (d *Decision) addPod(p *corev1.Pod, s State) {
-	if reason := SpareOf(p, s.Now); reason != SpareNone {
-		d.Spared = append(d.Spared, Spared{Pod: p, Reason: reason})
-		return
+	spare := SpareOf(p, s.Now)
+	if spare == SpareNone && p.DeletionTimestamp == nil {
+		d.lookAgain(s.Now, forceAt(p, s.Deadline))
 	}
-	if forced(p, s.Deadline, s.Now) {
+	accepted := s.Accepted[p.UID]
+	hold, held := heldBy(p, s)
+	switch {
+	case spare != SpareNone:
+		d.Spared = append(d.Spared, Spared{Pod: p, Reason: spare})
+	case forced(p, s.Deadline, s.Now):
 		d.Delete = append(d.Delete, Deletion{Pod: p, Grace: remainingGrace(s.Deadline, s.Now)})
-		return
-	}
-	if p.DeletionTimestamp != nil {
+	case p.DeletionTimestamp != nil:
 		d.Leaving = append(d.Leaving, p)
 		d.lookAgain(s.Now, p.DeletionTimestamp.Add(StuckAfter))
-		return
-	}
-	d.lookAgain(s.Now, forceAt(p, s.Deadline))
-	if believed := s.Accepted[p.UID]; s.Now.Before(believed) {
+	case s.Now.Before(accepted):
 		d.Leaving = append(d.Leaving, p)
-		d.lookAgain(s.Now, believed)
-		return
-	}
-	if TierOf(p) != d.Tier {
+		d.lookAgain(s.Now, accepted)
+	case TierOf(p) != d.Tier:
 		d.Later = append(d.Later, p)
-		return
-	}
-	if s.Awaiting[p.UID] {
+	case s.Awaiting[p.UID]:
 		d.Later = append(d.Later, p)
 		d.lookAgain(s.Now, s.Now.Add(turnPoll))
-		return
-	}
-	if hold, held := heldBy(p, s); held {
+	case held:
 		d.Held = append(d.Held, hold)
 		d.lookAgain(s.Now, hold.Until)
-		return
+	default:
+		d.Evict = append(d.Evict, p)
 	}
-	d.Evict = append(d.Evict, p)
 }
 
 // heldBy returns what prevents the eviction of the pod, if anything.
@@ -105,18 +99,14 @@ const (
 // TierOf returns the tier of the pod. Critical pods have one of the two system priority classes of Kubernetes. A pod
 // with another priority class is not critical, however high its priority is.
 func TierOf(pod *corev1.Pod) Tier {
-	critical := pod.Spec.PriorityClassName == "system-cluster-critical" ||
-		pod.Spec.PriorityClassName == "system-node-critical"
-	daemon := view(pod).Daemon()
-	switch {
-	case critical && daemon:
-		return TierCriticalDaemon
-	case critical:
-		return TierCritical
-	case daemon:
-		return TierOrdinaryDaemon
+	tier := TierOrdinary
+	if name := pod.Spec.PriorityClassName; name == "system-cluster-critical" || name == "system-node-critical" {
+		tier = TierCritical
 	}
-	return TierOrdinary
+	if view(pod).Daemon() {
+		tier++
+	}
+	return tier
 }
 
 // view returns the pod for the methods of model.Pod that read only its Object.
@@ -140,13 +130,12 @@ const (
 
 // SpareOf returns why the drain leaves the pod on its node, or SpareNone.
 func SpareOf(pod *corev1.Pod, now time.Time) Spare {
-	tolerates := model.Tolerates(pod.Spec.Tolerations, apiv1.DisruptedNoScheduleTaint())
 	switch {
 	case view(pod).Terminal():
 		return SpareTerminal
 	case view(pod).Mirror():
 		return SpareMirror
-	case tolerates:
+	case model.Tolerates(pod.Spec.Tolerations, apiv1.DisruptedNoScheduleTaint()):
 		return SpareTolerates
 	case pod.DeletionTimestamp != nil && !now.Before(pod.DeletionTimestamp.Add(StuckAfter)):
 		return SpareStuck

@@ -40,17 +40,15 @@ func PinsVolumes(pod *corev1.Pod, now time.Time) bool {
 func (d *Decision) addVolumes(s State, pods []*corev1.Pod) {
 	pinned := map[string]bool{}
 	for _, p := range pods {
-		if !PinsVolumes(p, s.Now) {
-			continue
-		}
-		for _, claim := range ClaimsOf(p) {
-			pinned[s.Volumes[claim]] = true
+		if PinsVolumes(p, s.Now) {
+			for _, claim := range ClaimsOf(p) {
+				pinned[s.Volumes[claim]] = true
+			}
 		}
 	}
 	var waiting []string
 	for _, a := range s.Attachments {
-		name := a.Spec.Source.PersistentVolumeName
-		if name != nil && *name != "" && !pinned[*name] {
+		if name := a.Spec.Source.PersistentVolumeName; name != nil && *name != "" && !pinned[*name] {
 			waiting = append(waiting, *name)
 		}
 	}

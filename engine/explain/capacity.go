@@ -1,9 +1,9 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -11,25 +11,25 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// capacity returns an obstacle if no type of c is large enough for the pod and the DaemonSets. It also returns one if none of
+// capacity returns an obstacle if no type of m is large enough for the pod and the DaemonSets. It also returns one if none of
 // the types that are large enough has an available offering. Otherwise it returns nil.
-func (e *Explainer) capacity(pod *model.Pod, pool *model.Pool, c labelMatch) []Obstacle {
-	reqs := pool.Requirements.Normalize(e.labels.Aliases).And(c.term)
-	need := e.needOf(pod, pool, reqs)
-	holding := need.holding(c.types)
-	if len(holding) == 0 {
-		return []Obstacle{e.tooSmall(pod, pool, c, reqs, need)}
-	}
-	if slices.ContainsFunc(holding, func(t *model.InstanceType) bool { _, ok := t.Cheapest(reqs); return ok }) {
+func (e *Explainer) capacity(pod *model.Pod, m labelMatch) []Obstacle {
+	need := e.needOf(pod, m)
+	holding := need.holding(m.types)
+	switch {
+	case len(holding) == 0:
+		return []Obstacle{m.tooSmall(pod, need)}
+	case len(available(holding, m.reqs)) > 0:
 		return nil
 	}
-	if quotas := usedUp(holding, reqs); len(quotas) > 0 {
+	if quotas := usedUp(holding, m.reqs); len(quotas) > 0 {
 		o := obstacleOf(model.Verdict{Rule: model.RuleOffering, Cause: model.CauseQuota, Subject: each(quotas)})
-		if other := elsewhere(holding, reqs, c.term, pool); other != "" {
+		if other := m.elsewhere(holding); other != "" {
 			o.Fix += ", or " + other
 		}
 		return []Obstacle{o}
@@ -37,7 +37,7 @@ func (e *Explainer) capacity(pod *model.Pod, pool *model.Pool, c labelMatch) []O
 	return []Obstacle{{
 		rule:  model.RuleOffering,
 		Why:   model.Verdict{Rule: model.RuleOffering, Subject: each(names(holding))}.String(),
-		Fix:   elsewhere(holding, reqs, c.term, pool),
+		Fix:   m.elsewhere(holding),
 		NoFix: "none of these instance types is available in another zone or capacity type now",
 	}}
 }
@@ -61,10 +61,12 @@ func usedUp(types []*model.InstanceType, reqs require.Set) []string {
 }
 
 // elsewhere returns a fix that allows the zone, zone ID or capacity type of an available offering of types, empty if there is
-// none. reqs are the requirements of pool and pod; term are the requirements of the pod alone.
-func elsewhere(types []*model.InstanceType, reqs, term require.Set, pool *model.Pool) string {
+// none.
+func (m labelMatch) elsewhere(types []*model.InstanceType) string {
 	keys := []string{corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey}
-	free := reqs.Without(append(keys, zoneIDs(reqs)...)...)
+	// The keys of zone IDs end in /zone-id, with the domain of the cloud.
+	zoneIDs := slices.DeleteFunc(m.reqs.Keys(), func(key string) bool { return !strings.HasSuffix(key, "/zone-id") })
+	free := m.reqs.Without(append(keys, zoneIDs...)...)
 	for _, t := range types {
 		o, ok := t.Cheapest(free)
 		if !ok {
@@ -73,16 +75,16 @@ func elsewhere(types []*model.InstanceType, reqs, term require.Set, pool *model.
 		var allow []string
 		inPod := false
 		for i, value := range []string{o.Zone, o.CapacityType} {
-			if r, bound := reqs.Get(keys[i]); bound && !r.Has(value) {
+			if r, bound := m.reqs.Get(keys[i]); bound && !r.Has(value) {
 				allow = append(allow, value+" for "+keys[i])
-				inPod = inPod || term.Has(keys[i])
+				inPod = inPod || m.term.Has(keys[i])
 			}
 		}
 		if len(allow) == 0 {
 			allow = []string{"the zone ID of " + o.Zone}
-			inPod = slices.ContainsFunc(zoneIDs(reqs), term.Has)
+			inPod = slices.ContainsFunc(zoneIDs, m.term.Has)
 		}
-		where := "NodePool " + pool.Name
+		where := "NodePool " + m.pool.Name
 		if inPod {
 			where += " and in the pod"
 		}
@@ -91,38 +93,28 @@ func elsewhere(types []*model.InstanceType, reqs, term require.Set, pool *model.
 	return ""
 }
 
-// zoneIDs returns the keys of the zone ID labels in reqs. They end in /zone-id, with the domain of the cloud.
-func zoneIDs(reqs require.Set) []string {
-	return slices.DeleteFunc(reqs.Keys(), func(key string) bool { return !strings.HasSuffix(key, "/zone-id") })
-}
-
 // maxOverheads bounds how many overheads an Explainer keeps. When it needs another one, it drops all of them.
 const maxOverheads = 64
 
 // A need returns the requests of a pod and of the DaemonSets that run on a node of the instance type.
 type need func(*model.InstanceType) model.Resources
 
-// needOf returns the need for nodes of the pool that meet reqs. The requests of the DaemonSets are computed once for all
-// pods.
-func (e *Explainer) needOf(pod *model.Pod, pool *model.Pool, reqs require.Set) need {
-	key := pool.Name + " " + reqs.String()
+// needOf returns the need for nodes that meet m.reqs. The requests of the DaemonSets are computed once for all pods.
+func (e *Explainer) needOf(pod *model.Pod, m labelMatch) need {
+	key := m.pool.Name + " " + m.reqs.String()
 	sums := e.overheads[key]
 	if sums == nil {
 		if e.overheads == nil || len(e.overheads) == maxOverheads {
-			e.overheads = map[string]overhead{}
+			e.overheads = map[string]map[*model.InstanceType]model.Resources{}
 		}
-		sums = overhead{}
+		sums = map[*model.InstanceType]model.Resources{}
 		e.overheads[key] = sums
 	}
+	daemons := catalog.DaemonsTolerating(e.snapshot.Daemons(), m.pool.Taints, e.labels, false)
 	return func(t *model.InstanceType) model.Resources {
 		sum, known := sums[t]
 		if !known {
-			on := t.Requirements.And(reqs)
-			for _, d := range e.snapshot.Daemons() {
-				if e.runs(d, pool, on) {
-					sum = sum.Plus(d.Pod.Requests)
-				}
-			}
+			sum = catalog.OverheadOf(daemons, t.Requirements.And(m.reqs), e.labels.WellKnown.Has).Requests
 			sums[t] = sum
 		}
 		return pod.Requests.Plus(sum)
@@ -137,26 +129,12 @@ func (n need) holding(types []*model.InstanceType) []*model.InstanceType {
 	})
 }
 
-// runs reports whether the DaemonSet runs on nodes of the pool that have the labels in on.
-func (e *Explainer) runs(d *model.Daemon, pool *model.Pool, on require.Set) bool {
-	if _, refused := model.Untolerated(d.Pod.Object.Spec.Tolerations, pool.Taints); refused {
-		return false
-	}
-	return slices.ContainsFunc(e.terms(d.Pod.Object), func(term require.Set) bool {
-		_, ok := on.Compatible(term, e.labels.WellKnown.Has)
-		return ok
-	})
-}
-
-// tooSmall returns the obstacle that no type of c is large enough. It names the resources that the closest type lacks (see
+// tooSmall returns the obstacle that no type of m is large enough. It names the resources that the closest type lacks (see
 // distance).
-func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, c labelMatch, reqs require.Set, need need) Obstacle {
-	nearest, gap := c.types[0], math.Inf(1)
-	for _, t := range c.types {
-		if d := distance(need(t), t.Allocatable); d < gap {
-			nearest, gap = t, d
-		}
-	}
+func (m labelMatch) tooSmall(pod *model.Pod, need need) Obstacle {
+	nearest := slices.MinFunc(m.types, func(a, b *model.InstanceType) int {
+		return cmp.Compare(distance(need(a), a.Allocatable), distance(need(b), b.Allocatable))
+	})
 	want := need(nearest)
 	daemons := want.Minus(pod.Requests)
 	o := Obstacle{rule: model.RuleResources}
@@ -175,7 +153,7 @@ func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, c labelMatch, req
 		}
 	}
 	var known bool
-	o.Fix, known = e.larger(pool, c.term, reqs, need)
+	o.Fix, known = m.larger(need)
 	if len(missing) > 0 {
 		o.Why = "no instance type that the NodePool and the selectors of the pod allow offers " + each(missing)
 		if !known {
@@ -213,24 +191,23 @@ func distance(need, have model.Resources) float64 {
 
 // larger returns a fix that allows types that are large enough for the pod, empty if there is none. The fix changes the
 // pool if the pod's own selectors allow such types, otherwise the pod, or both. known reports whether such types exist.
-func (e *Explainer) larger(pool *model.Pool, term, reqs require.Set, need need) (fix string, known bool) {
-	holding := need.holding(e.snapshot.Types(pool.Name))
+func (m labelMatch) larger(need need) (fix string, known bool) {
+	holding := need.holding(m.all)
 	if len(holding) == 0 {
 		return "", false
 	}
-	if fix := widen(meeting(holding, term), reqs, pool); fix != "" {
+	if fix := widen(meeting(holding, m.term), m.reqs, m.pool); fix != "" {
 		return fix, true
 	}
-	of := pool.Requirements.Normalize(e.labels.Aliases)
-	for r := range term.All() {
-		free := of.And(term.Without(r.Key()))
+	for r := range m.term.All() {
+		free := m.own.And(m.term.Without(r.Key()))
 		if names := byPrice(available(holding, free), r.Key(), free); len(names) > 0 {
 			return fmt.Sprintf("allow %s for %s in the nodeSelector or affinity of the pod", some(names), r.Key()), true
 		}
 	}
-	for r := range term.All() {
-		rest := term.Without(r.Key())
-		if fix := widen(meeting(holding, rest), of.And(rest), pool); fix != "" {
+	for r := range m.term.All() {
+		rest := m.term.Without(r.Key())
+		if fix := widen(meeting(holding, rest), m.own.And(rest), m.pool); fix != "" {
 			return fmt.Sprintf("remove %s from the nodeSelector or affinity of the pod, and %s", r.Key(), fix), true
 		}
 	}

@@ -20,10 +20,6 @@ type Finding struct {
 	Fix string `json:"fix,omitempty"`
 	// Obstacles are the single obstacles. There is at least one, and all have to be removed.
 	Obstacles []Obstacle `json:"obstacles"`
-
-	// rule is the rule of the verdict. Findings with fewer obstacles come first. Among those with equally many, those with the
-	// highest rule come first, because higher rules are mostly checked later.
-	rule model.Rule
 }
 
 // Rule returns the rule of the first obstacle.
@@ -65,12 +61,9 @@ func (f Finding) String() string {
 type Explainer struct {
 	snapshot *model.Snapshot
 	labels   apiv1.LabelRules
-	// overheads caches the requests of DaemonSets by pool and requirements.
-	overheads map[string]overhead
+	// overheads caches the requests of DaemonSets by pool and requirements, then by instance type.
+	overheads map[string]map[*model.InstanceType]model.Resources
 }
-
-// An overhead holds the requests of the DaemonSets by instance type.
-type overhead map[*model.InstanceType]model.Resources
 
 // New returns an Explainer for s. labels are the label rules with which the decisions were made.
 func New(s *model.Snapshot, labels apiv1.LabelRules) *Explainer {
@@ -113,38 +106,34 @@ func cut(text string, n int) string {
 	return strings.ToValidUTF8(text[:n-len("…")], "") + "…"
 }
 
+// findings explains the reasons, those with the fewest obstacles first. Among those with equally many, the one with the highest
+// rule comes first, because higher rules are mostly checked later.
 func (e *Explainer) findings(pod *model.Pod, reasons []model.PoolVerdict) []Finding {
-	out := make([]Finding, 0, len(reasons))
-	for _, reason := range reasons {
+	var out []Finding
+	for _, reason := range slices.SortedStableFunc(slices.Values(reasons), func(a, b model.PoolVerdict) int {
+		return cmp.Compare(b.Verdict.Rule, a.Verdict.Rule)
+	}) {
 		out = append(out, e.finding(pod, reason))
 	}
-	slices.SortStableFunc(out, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(len(a.Obstacles), len(b.Obstacles)), -cmp.Compare(a.rule, b.rule))
-	})
+	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(len(a.Obstacles), len(b.Obstacles)) })
 	return out
 }
 
-// finding explains one reason of a refusal.
 func (e *Explainer) finding(pod *model.Pod, reason model.PoolVerdict) Finding {
-	f := Finding{Pool: reason.Pool, rule: reason.Verdict.Rule}
+	f := Finding{Pool: reason.Pool, Obstacles: []Obstacle{obstacleOf(reason.Verdict)}}
 	if pool, ok := e.snapshot.Pool(reason.Pool); ok {
 		f.Obstacles = e.obstacles(pod, pool, reason.Verdict)
-	} else {
-		f.Obstacles = []Obstacle{obstacleOf(reason.Verdict)}
 	}
-	whys, fixes := make([]string, len(f.Obstacles)), make([]string, 0, len(f.Obstacles))
+	var whys, fixes []string
 	for i := range f.Obstacles {
 		o := &f.Obstacles[i]
-		if o.Fix == "" && o.NoFix == "" {
-			o.NoFix = "no single change is known to help"
+		if o.Fix == "" {
+			o.NoFix = cmp.Or(o.NoFix, "no single change is known to help")
 		}
-		whys[i] = o.Why
-		if o.Fix != "" {
-			fixes = append(fixes, o.Fix)
-		}
+		whys, fixes = append(whys, o.Why), append(fixes, o.Fix)
 	}
 	f.Why = strings.Join(whys, "; also: ")
-	if len(fixes) == len(whys) {
+	if !slices.Contains(fixes, "") {
 		f.Fix = strings.Join(fixes, "; also: ")
 	}
 	return f
@@ -152,15 +141,15 @@ func (e *Explainer) finding(pod *model.Pod, reason model.PoolVerdict) Finding {
 
 // obstacleOf returns the verdict with its general fix.
 func obstacleOf(v model.Verdict) Obstacle {
-	o := Obstacle{rule: v.Rule, Why: v.String()}
 	text, known := Fix(v)
-	if known {
-		o.Fix = text
-	} else {
-		o.NoFix = text
+	if !known {
+		return Obstacle{rule: v.Rule, Why: v.String(), NoFix: text}
 	}
-	return o
+	return Obstacle{rule: v.Rule, Why: v.String(), Fix: text}
 }
+
+// tooSmall are the rules which mean that no large enough instance type is available. They are shown as one obstacle.
+var tooSmall = []model.Rule{model.RuleResources, model.RuleShape, model.RuleOffering}
 
 // obstacles returns all known obstacles. If none of them explains the verdict, the verdict itself is added as the first. There
 // is only one obstacle if the pool launches no nodes for pods, or if the verdict has RuleUnsupported or RuleInvalid.
@@ -171,24 +160,18 @@ func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict)
 	if v.Rule == model.RuleUnsupported || v.Rule == model.RuleInvalid {
 		return []Obstacle{obstacleOf(v)}
 	}
-	c := e.candidates(pod, pool)
-	if len(c.obstacles) == 0 {
-		c.obstacles = e.capacity(pod, pool, c)
+	m := e.bestMatch(pod, pool)
+	if len(m.obstacles) == 0 {
+		m.obstacles = e.capacity(pod, m)
 	}
-	all := append(e.taints(pod, pool), c.obstacles...)
+	all := append(taints(pod, pool), m.obstacles...)
 	if slices.ContainsFunc(all, func(o Obstacle) bool {
 		// The packer gets only types with an available offering. For a type without one, it returns RuleLabels, as if
 		// the type did not exist.
-		return o.rule == v.Rule || sameMatter(o.rule, v.Rule) || v.Rule == model.RuleLabels && o.rule == model.RuleOffering
+		return o.rule == v.Rule || slices.Contains(tooSmall, o.rule) && slices.Contains(tooSmall, v.Rule) ||
+			v.Rule == model.RuleLabels && o.rule == model.RuleOffering
 	}) {
 		return all
 	}
 	return append([]Obstacle{e.inPool(pod, pool, v)}, all...)
-}
-
-// sameMatter reports whether both rules mean that no large enough instance type is available. They are then shown as
-// one obstacle.
-func sameMatter(a, b model.Rule) bool {
-	tooSmall := []model.Rule{model.RuleResources, model.RuleShape, model.RuleOffering}
-	return slices.Contains(tooSmall, a) && slices.Contains(tooSmall, b)
 }

@@ -42,7 +42,7 @@ func (e *Explainer) inPool(pod *model.Pod, pool *model.Pool, v model.Verdict) Ob
 func (e *Explainer) fromVolume(pod *model.Pod, v model.Verdict) bool {
 	claims := slices.ContainsFunc(pod.Object.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
 	return claims && strings.Contains(v.Subject, corev1.LabelTopologyZone) &&
-		!slices.ContainsFunc(e.terms(pod.Object), func(term require.Set) bool { return term.Has(corev1.LabelTopologyZone) })
+		!slices.ContainsFunc(e.terms(pod), func(term require.Set) bool { return term.Has(corev1.LabelTopologyZone) })
 }
 
 // moreDomains returns how to give the pool more domains or to relax the constraint, empty if more domains do not help.

@@ -11,85 +11,74 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // A labelMatch is the instance types of a pool that match the labels that a pod requires.
 type labelMatch struct {
-	// term is the pod's node selector with one of its node affinity terms, the one with the fewest obstacles.
-	term require.Set
-	// types are the types that match pool and term. obstacles explain why there are none.
-	types     []*model.InstanceType
-	obstacles []Obstacle
+	pool *model.Pool
+	// term is the pod's node selector with one of its node affinity terms. own are the requirements of the pool, and reqs are
+	// both together. Deprecated label names are replaced by current ones.
+	term, own, reqs require.Set
+	// all are the types of the pool, types those that match reqs. obstacles explain why there are none.
+	all, types []*model.InstanceType
+	obstacles  []Obstacle
 }
 
 // taints returns an obstacle for each taint of the pool that the pod does not tolerate.
-func (e *Explainer) taints(pod *model.Pod, pool *model.Pool) []Obstacle {
+func taints(pod *model.Pod, pool *model.Pool) []Obstacle {
 	var out []Obstacle
 	for _, t := range pool.Taints {
 		if _, refused := model.Untolerated(pod.Object.Spec.Tolerations, []corev1.Taint{t}); !refused {
 			continue
 		}
-		fix := fmt.Sprintf("add the toleration {key: %s, operator: Exists, effect: %s} to the pod", t.Key, t.Effect)
+		match := "operator: Exists"
 		if t.Value != "" {
-			fix = fmt.Sprintf("add the toleration {key: %s, value: %q, effect: %s} to the pod", t.Key, t.Value, t.Effect)
+			match = fmt.Sprintf("value: %q", t.Value)
 		}
-		out = append(out, Obstacle{rule: model.RuleTaint, Why: "does not tolerate taint " + t.ToString(), Fix: fix})
+		out = append(out, Obstacle{
+			rule: model.RuleTaint, Why: "does not tolerate taint " + t.ToString(),
+			Fix: fmt.Sprintf("add the toleration {key: %s, %s, effect: %s} to the pod", t.Key, match, t.Effect),
+		})
 	}
 	return out
 }
 
-// terms returns the label requirements of the pod: its node selector with each of its required node affinity terms. Terms
-// with matchFields and terms without expressions are omitted.
-func (e *Explainer) terms(pod *corev1.Pod) []require.Set {
-	selector := require.FromLabels(pod.Spec.NodeSelector).Normalize(e.labels.Aliases)
-	a := pod.Spec.Affinity
-	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return []require.Set{selector}
+// terms returns the label requirements of the pod: its node selector with each of its required node affinity terms.
+func (e *Explainer) terms(pod *model.Pod) []require.Set {
+	terms, _ := catalog.RequiredTerms(&pod.Object.Spec)
+	for i := range terms {
+		terms[i] = terms[i].Normalize(e.labels.Aliases)
 	}
-	var out []require.Set
-	for _, t := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		if len(t.MatchFields) == 0 && len(t.MatchExpressions) > 0 {
-			out = append(out, selector.And(require.FromSelector(t.MatchExpressions).Normalize(e.labels.Aliases)))
-		}
-	}
-	return out
+	return terms
 }
 
-// candidates returns the types of the pool that match the pod's labels, or the obstacles. Of several node affinity
-// terms it uses the one with the fewest obstacles.
-func (e *Explainer) candidates(pod *model.Pod, pool *model.Pool) labelMatch {
-	best, found := labelMatch{}, false
-	for _, term := range e.terms(pod.Object) {
-		c := e.candidatesOf(term, pool)
-		if len(c.obstacles) == 0 {
-			return c
-		}
-		if !found || len(c.obstacles) < len(best.obstacles) {
-			best, found = c, true
-		}
+// bestMatch returns the match of the pod and the pool by the node affinity term with the fewest obstacles.
+func (e *Explainer) bestMatch(pod *model.Pod, pool *model.Pool) labelMatch {
+	var all []labelMatch
+	for _, term := range e.terms(pod) {
+		all = append(all, e.match(term, pool))
 	}
-	return best
+	return slices.MinFunc(all, func(a, b labelMatch) int { return cmp.Compare(len(a.obstacles), len(b.obstacles)) })
 }
 
-func (e *Explainer) candidatesOf(term require.Set, pool *model.Pool) labelMatch {
-	c := labelMatch{term: term}
+func (e *Explainer) match(term require.Set, pool *model.Pool) labelMatch {
+	own := pool.Requirements.Normalize(e.labels.Aliases)
+	m := labelMatch{pool: pool, term: term, own: own, reqs: own.And(term), all: e.snapshot.Types(pool.Name)}
 	for want := range term.All() {
-		if o, ok := e.conflict(want, pool); ok {
-			c.obstacles = append(c.obstacles, o)
+		if o, ok := e.conflict(want, m); ok {
+			m.obstacles = append(m.obstacles, o)
 		}
 	}
-	if len(c.obstacles) > 0 {
-		return c
+	if len(m.obstacles) > 0 {
+		return m
 	}
-	reqs := pool.Requirements.Normalize(e.labels.Aliases).And(term)
-	all := e.snapshot.Types(pool.Name)
-	c.types = meeting(all, reqs)
-	if len(c.types) == 0 {
-		c.obstacles = []Obstacle{e.noType(term, pool, all)}
+	if m.types = meeting(m.all, m.reqs); len(m.types) == 0 {
+		m.obstacles = []Obstacle{m.noType()}
 	}
-	return c
+	return m
 }
 
 func meeting(types []*model.InstanceType, reqs require.Set) []*model.InstanceType {
@@ -100,9 +89,9 @@ func meeting(types []*model.InstanceType, reqs require.Set) []*model.InstanceTyp
 }
 
 // conflict returns the obstacle between one requirement of a pod and the requirements of the pool, if any.
-func (e *Explainer) conflict(want require.Requirement, pool *model.Pool) (Obstacle, bool) {
-	key := want.Key()
-	have, ok := pool.Requirements.Normalize(e.labels.Aliases).Get(key)
+func (e *Explainer) conflict(want require.Requirement, m labelMatch) (Obstacle, bool) {
+	key, pool := want.Key(), m.pool
+	have, ok := m.own.Get(key)
 	own, labelled := pool.Labels[key]
 	o := Obstacle{rule: model.RuleLabels}
 	switch {
@@ -113,7 +102,10 @@ func (e *Explainer) conflict(want require.Requirement, pool *model.Pool) (Obstac
 		return Obstacle{}, false
 	case ok && labelled:
 		o.Why = fmt.Sprintf("requires %s, but nodes of the NodePool have [%s]", want, quotedIfEmpty(own))
-		o.Fix = fixOwnLabel(key, want, pool)
+		o.Fix = fmt.Sprintf("add a NodePool with label %s in spec.template.metadata.labels", label(want))
+		if key == apiv1.NodePoolLabelKey {
+			o.Fix = fmt.Sprintf("use %s: %s in the pod", key, pool.Name)
+		}
 	case ok:
 		o.Why = fmt.Sprintf("requires %s, but the NodePool allows %s", want, values(have))
 		o.Fix = allow(have, wanted(want), pool)
@@ -135,14 +127,6 @@ func values(r require.Requirement) string {
 	return strings.TrimPrefix(strings.TrimPrefix(r.String(), r.Key()+" "), "in ")
 }
 
-// fixOwnLabel returns the fix if the pool's template sets the label to another value.
-func fixOwnLabel(key string, want require.Requirement, pool *model.Pool) string {
-	if key == apiv1.NodePoolLabelKey {
-		return fmt.Sprintf("use %s: %s in the pod", key, pool.Name)
-	}
-	return fmt.Sprintf("add a NodePool with label %s in spec.template.metadata.labels", label(want))
-}
-
 // allow returns the fix that makes the requirement of the pool allow the values.
 func allow(have require.Requirement, values string, pool *model.Pool) string {
 	_, labelled := pool.Labels[have.Key()]
@@ -155,7 +139,7 @@ func allow(have require.Requirement, values string, pool *model.Pool) string {
 	return fmt.Sprintf("relax requirement %s of NodePool %s to allow %s", have, pool.Name, values)
 }
 
-// wanted returns the values that a requirement of a pod allows, for a fix.
+// wanted returns the values that a requirement of a pod allows.
 func wanted(r require.Requirement) string {
 	if list := r.Values(); r.Operator() == corev1.NodeSelectorOpIn && len(list) > 0 {
 		list[0] = quotedIfEmpty(list[0]) // the empty value sorts first
@@ -176,33 +160,30 @@ func label(r require.Requirement) string {
 func quotedIfEmpty(value string) string { return cmp.Or(value, `""`) }
 
 // noType returns why no instance type of the pool matches a term that does not conflict with the pool's requirements.
-func (e *Explainer) noType(term require.Set, pool *model.Pool, all []*model.InstanceType) Obstacle {
-	out := Obstacle{rule: model.RuleLabels}
-	reqs := pool.Requirements.Normalize(e.labels.Aliases)
-	inPool := meeting(all, reqs)
+func (m labelMatch) noType() Obstacle {
+	inPool := meeting(m.all, m.own)
 	switch {
-	case len(all) == 0:
-		out.Why = "the provider offers no instance types for the NodePool"
-		out.Fix = "see the conditions of its node class"
-		if ref := pool.Object.Spec.Template.Spec.NodeClassRef; ref != nil && ref.Kind != "" {
-			out.Fix = fmt.Sprintf("see the conditions of %s %s", ref.Kind, ref.Name)
+	case len(m.all) == 0:
+		fix := "see the conditions of its node class"
+		if ref := m.pool.Object.Spec.Template.Spec.NodeClassRef; ref != nil && ref.Kind != "" {
+			fix = fmt.Sprintf("see the conditions of %s %s", ref.Kind, ref.Name)
 		}
-		return out
+		return Obstacle{rule: model.RuleLabels, Why: "the provider offers no instance types for the NodePool", Fix: fix}
 	case len(inPool) == 0:
-		out.Why = "no instance type matches the requirements of the NodePool"
-		out.Fix = widen(all, reqs, pool)
-		out.NoFix = "several requirements conflict; relax more than one of them"
-		return out
+		return Obstacle{
+			rule: model.RuleLabels, Why: "no instance type matches the requirements of the NodePool",
+			Fix: widen(m.all, m.own, m.pool), NoFix: "several requirements conflict; relax more than one of them",
+		}
 	}
-	out.Why = "no instance type of the NodePool has " + term.String()
-	for r := range term.All() {
+	out := Obstacle{rule: model.RuleLabels, Why: "no instance type of the NodePool has " + m.term.String()}
+	for r := range m.term.All() {
 		if len(meeting(inPool, require.NewSet(r))) == 0 {
 			out.Why = fmt.Sprintf("requires %s, which no instance type of the NodePool has", r)
 			break
 		}
 	}
-	if fitting := meeting(all, term); len(fitting) > 0 {
-		out.Fix = widen(fitting, reqs.And(term), pool)
+	if fitting := meeting(m.all, m.term); len(fitting) > 0 {
+		out.Fix = widen(fitting, m.reqs, m.pool)
 	} else {
 		out.NoFix = "no known instance type meets the nodeSelector and affinity of the pod"
 	}
@@ -260,10 +241,8 @@ func byPrice(types []*model.InstanceType, key string, reqs require.Set) []string
 // shown is how many values a list shows.
 const shown = 3
 
-// some joins alternatives with "or". Of a long list, only the first values are shown.
+// some joins alternatives with "or", and each joins values with "and". Of a long list, only the first values are shown.
 func some(list []string) string { return listed(list, "or", "or one of") }
-
-// each joins values with "and". Of a long list, only the first values are shown.
 func each(list []string) string { return listed(list, "and", "and") }
 
 // listed joins the list. last precedes the last value, and more the number of values that are not shown.

@@ -61,7 +61,11 @@ func podEvent(p *corev1.Pod) time.Time {
 		at = model.Later(at, finishedAt(p))
 	}
 	if p.DeletionTimestamp != nil {
-		at = model.Later(at, deletedAt(p))
+		deleted := p.DeletionTimestamp.Time
+		if p.DeletionGracePeriodSeconds != nil { // the timestamp is when the grace period of the deletion ends
+			deleted = deleted.Add(-model.Seconds(*p.DeletionGracePeriodSeconds))
+		}
+		at = model.Later(at, deleted)
 	}
 	return at
 }
@@ -82,15 +86,6 @@ func finishedAt(p *corev1.Pod) time.Time {
 		if c.State.Terminated != nil {
 			at = model.Later(at, c.State.Terminated.FinishedAt.Time)
 		}
-	}
-	return at
-}
-
-// deletedAt returns when the deletion of the pod was requested: its deletion timestamp less its grace period.
-func deletedAt(p *corev1.Pod) time.Time {
-	at := p.DeletionTimestamp.Time
-	if p.DeletionGracePeriodSeconds != nil {
-		at = at.Add(-model.Seconds(*p.DeletionGracePeriodSeconds))
 	}
 	return at
 }

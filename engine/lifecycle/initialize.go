@@ -53,8 +53,7 @@ const recheckPods = 10 * time.Minute
 
 // InitializationTimeoutAt returns when a registered claim is deleted if its node is not initialized and runs no pods.
 func InitializationTimeoutAt(claim *apiv1.NodeClaim) time.Time {
-	c := condition.Get(claim, apiv1.ConditionTypeRegistered)
-	return c.LastTransitionTime.Add(InitializationTimeout)
+	return condition.Get(claim, apiv1.ConditionTypeRegistered).LastTransitionTime.Add(InitializationTimeout)
 }
 
 // occupies reports whether the pod prevents the deletion of its node by abandon. The pod has not completed, and is
@@ -96,27 +95,27 @@ func unready(v View) (reason, message string) {
 			return ReasonKnownEphemeralTaintsExist, fmt.Sprintf("Taint %s still present on node %s: Kubernetes removes it when the node is ready", t.ToString(), node.Name)
 		}
 	}
-	if name, ok := unregisteredResource(v.Claim, node); ok {
+	if name := unregisteredResource(v.Claim, node); name != "" {
 		return ReasonResourceNotRegistered, fmt.Sprintf("Resource %s not registered on node %s: check its device plugin", name, node.Name)
 	}
-	if driver, ok := unpublishedDriver(v); ok {
+	if driver := unpublishedDriver(v); driver != "" {
 		return ReasonDRADriverPoolsNotPublished,
 			fmt.Sprintf("DRA driver %s has not published all ResourceSlices for node %s", driver, node.Name)
 	}
 	return "", ""
 }
 
-// unregisteredResource returns the first requested resource of which the node has nothing allocatable. An example is a
-// GPU whose device plugin has not started.
-func unregisteredResource(claim *apiv1.NodeClaim, node *corev1.Node) (name corev1.ResourceName, ok bool) {
+// unregisteredResource returns the first requested resource of which the node has nothing allocatable, empty if there is none.
+// An example is a GPU whose device plugin has not started.
+func unregisteredResource(claim *apiv1.NodeClaim, node *corev1.Node) corev1.ResourceName {
 	requests := model.RequestsOf(claim.Spec.Resources.Requests)
 	for _, name := range requests.Names() {
 		have := node.Status.Allocatable[name]
 		if requests[name] > 0 && have.IsZero() {
-			return name, true
+			return name
 		}
 	}
-	return "", false
+	return ""
 }
 
 // consistentPercent is the least share of the promised capacity that a node must report.
@@ -141,18 +140,18 @@ func Shortfall(claim *apiv1.NodeClaim, node *corev1.Node) []string {
 }
 
 // unpublishedDriver returns the first DRA driver that the claim's pods need and that has not published a complete pool
-// of devices on the node.
-func unpublishedDriver(v View) (driver string, ok bool) {
+// of devices on the node, empty if there is none.
+func unpublishedDriver(v View) string {
 	if !v.DRA {
-		return "", false
+		return ""
 	}
 	for driver := range strings.SplitSeq(v.Claim.Annotations[apiv1.RequestedDRADriversAnnotationKey], ",") {
 		driver = strings.TrimSpace(driver)
 		if driver != "" && !published(driver, v.Slices) {
-			return driver, true
+			return driver
 		}
 	}
-	return "", false
+	return ""
 }
 
 // published reports whether at least one resource pool of the driver is complete: the slices of its newest generation

@@ -59,8 +59,7 @@ func launch(v View) (j Judgement) {
 		return j
 	}
 	j.Requeue = deadline.Sub(v.Now)
-	c := condition.Get(v.Claim, apiv1.ConditionTypeLaunched)
-	if c == nil || c.Status == metav1.ConditionUnknown {
+	if c := condition.Get(v.Claim, apiv1.ConditionTypeLaunched); c == nil || c.Status == metav1.ConditionUnknown {
 		j.do(Launch{Deadline: deadline})
 	}
 	return j
@@ -68,13 +67,11 @@ func launch(v View) (j Judgement) {
 
 // overdue deletes the claim if RegistrationTimeout has passed. Otherwise it lowers Requeue to the remaining time.
 func (j *Judgement) overdue(v View) {
-	left := v.Claim.CreationTimestamp.Add(RegistrationTimeout(v.LaunchTimeout)).Sub(v.Now)
-	if left <= 0 {
+	switch left := v.Claim.CreationTimestamp.Add(RegistrationTimeout(v.LaunchTimeout)).Sub(v.Now); {
+	case left <= 0:
 		j.do(Delete{DeleteRegistrationTimeout})
 		j.Requeue = 0
-		return
-	}
-	if j.Requeue == 0 || left < j.Requeue {
+	case j.Requeue == 0 || left < j.Requeue:
 		j.Requeue = left
 	}
 }
@@ -139,20 +136,14 @@ type Judgement struct {
 	Requeue time.Duration
 }
 
-// set adds a condition.
 func (j *Judgement) set(t string, status metav1.ConditionStatus, reason, message string) {
-	j.Conditions = append(j.Conditions, metav1.Condition{
-		Type: t, Status: status, Reason: reason, Message: message,
-	})
+	j.Conditions = append(j.Conditions, metav1.Condition{Type: t, Status: status, Reason: reason, Message: message})
 }
 
-// holds adds a condition that is True. Its reason is its type, and it has no message.
 func (j *Judgement) holds(t string) { j.set(t, metav1.ConditionTrue, t, "") }
 
-// waits adds a condition that is Unknown.
 func (j *Judgement) waits(t, reason, message string) {
 	j.set(t, metav1.ConditionUnknown, reason, message)
 }
 
-// do adds an action.
 func (j *Judgement) do(a Action) { j.Actions = append(j.Actions, a) }

@@ -24,21 +24,22 @@ const WarnUnregisteredTaintMissing = "UnregisteredTaintMissing"
 // passed.
 func register(v View) (j Judgement) {
 	switch len(v.Nodes) {
-	case 1:
 	case 0:
 		j.waits(apiv1.ConditionTypeRegistered, ReasonNodeNotFound,
 			fmt.Sprintf("Node not registered with the cluster: no Node has spec.providerID %q", v.Claim.Status.ProviderID))
-		j.overdue(v)
-		return j
+	case 1:
+		return registerNode(v, v.Nodes[0])
 	default:
 		j.set(apiv1.ConditionTypeRegistered, metav1.ConditionFalse, ReasonMultipleNodesFound,
 			fmt.Sprintf("More than one Node has spec.providerID %q: %s",
 				v.Claim.Status.ProviderID, strings.Join(names(v.Nodes), ", ")))
-		j.overdue(v)
-		return j
 	}
+	j.overdue(v)
+	return j
+}
 
-	node := v.Nodes[0]
+// registerNode is register for a claim with one node.
+func registerNode(v View, node *corev1.Node) (j Judgement) {
 	_, registered := node.Labels[apiv1.NodeRegisteredLabelKey]
 	if !registered && !slices.ContainsFunc(node.Spec.Taints, isUnregistered) {
 		j.do(Warn{WarnUnregisteredTaintMissing, fmt.Sprintf(
@@ -60,18 +61,17 @@ func register(v View) (j Judgement) {
 	case v.Hook.pending():
 		j.waits(apiv1.ConditionTypeRegistered, ReasonRegistrationHookPending, hookMessage(v.Hook))
 		j.Requeue = v.Hook.Wait
-		j.overdue(v)
-		return j
 	case !r.Complete:
 		j.waits(apiv1.ConditionTypeRegistered, ReasonNominationsPending,
 			fmt.Sprintf("Waiting until the pods planned onto node %s are nominated, at most %s after the Node was created",
 				node.Name, NominationTimeout))
 		j.Requeue = NominationTimeout - v.Now.Sub(node.CreationTimestamp.Time)
-		j.overdue(v)
+	default:
+		j.holds(apiv1.ConditionTypeRegistered)
+		j.NodeName = node.Name
 		return j
 	}
-	j.holds(apiv1.ConditionTypeRegistered)
-	j.NodeName = node.Name
+	j.overdue(v)
 	return j
 }
 
@@ -84,7 +84,7 @@ func registration(v View, node *corev1.Node) Register {
 	r := Register{
 		Node:        node.Name,
 		Labels:      overlay(v.Claim.Labels, v.Hook.Labels),
-		Annotations: nodeAnnotations(v.Claim),
+		Annotations: maps.Clone(v.Claim.Annotations),
 		ClaimLabels: missing(v.Claim.Labels, v.Hook.Labels),
 		Owner: metav1.OwnerReference{
 			APIVersion: apiv1.GroupVersion.String(), Kind: "NodeClaim",
@@ -92,8 +92,11 @@ func registration(v View, node *corev1.Node) Register {
 		},
 		Finalizer: apiv1.TerminationFinalizer,
 		Complete:  !v.Hook.pending() && !nominationsPending(v, node),
-		Soften:    model.WaitsForNominations(v.Claim) && slices.ContainsFunc(node.Spec.Taints, evicts),
+		Soften:    model.WaitsForNominations(v.Claim) && model.HasTaint(node.Spec.Taints, apiv1.UnregisteredNoExecuteTaint()),
 	}
+	// These annotations concern only the launch.
+	delete(r.Annotations, apiv1.NodeNameAnnotationKey)
+	delete(r.Annotations, apiv1.PodsNominatedToAnnotationKey)
 	synced := overlay(node.Labels, r.Labels)[apiv1.NodeDoNotSyncTaintsLabelKey] == "true" ||
 		slices.Contains(node.Finalizers, apiv1.TerminationFinalizer)
 	if !synced {
@@ -108,14 +111,6 @@ func registration(v View, node *corev1.Node) Register {
 		}
 	}
 	return r
-}
-
-// nodeAnnotations returns the claim's annotations without those that concern only its launch.
-func nodeAnnotations(claim *apiv1.NodeClaim) map[string]string {
-	m := maps.Clone(claim.Annotations)
-	delete(m, apiv1.NodeNameAnnotationKey)
-	delete(m, apiv1.PodsNominatedToAnnotationKey)
-	return m
 }
 
 // Apply makes the changes of r to the node.
@@ -139,9 +134,6 @@ func (r Register) Apply(node *corev1.Node) {
 
 func isUnregistered(t corev1.Taint) bool { return t.Key == apiv1.UnregisteredTaintKey }
 
-// evicts reports whether t is the unregistered taint with effect NoExecute.
-func evicts(t corev1.Taint) bool { return isUnregistered(t) && t.Effect == corev1.TaintEffectNoExecute }
-
 // NominationTimeout bounds how long the registration of a node waits for nominations, counted from the creation of the
 // Node.
 const NominationTimeout = 30 * time.Second
@@ -157,13 +149,11 @@ func nominationsPending(v View, node *corev1.Node) bool {
 // removed. The taint eviction controller may see such a pod before it sees the removal, and would evict it because of
 // NoExecute.
 func soften(node *corev1.Node) {
-	i := slices.IndexFunc(node.Spec.Taints, isUnregistered)
-	if i < 0 {
-		return
+	if i := slices.IndexFunc(node.Spec.Taints, isUnregistered); i >= 0 {
+		soft := node.Spec.Taints[i]
+		soft.Effect = corev1.TaintEffectNoSchedule
+		node.Spec.Taints = append(slices.DeleteFunc(node.Spec.Taints, isUnregistered), soft)
 	}
-	soft := node.Spec.Taints[i]
-	soft.Effect = corev1.TaintEffectNoSchedule
-	node.Spec.Taints = append(slices.DeleteFunc(node.Spec.Taints, isUnregistered), soft)
 }
 
 func hookMessage(h Hook) string {
@@ -174,8 +164,7 @@ func hookMessage(h Hook) string {
 }
 
 // names returns the names of the nodes, sorted.
-func names(nodes []*corev1.Node) []string {
-	list := make([]string, 0, len(nodes))
+func names(nodes []*corev1.Node) (list []string) {
 	for _, n := range nodes {
 		list = append(list, n.Name)
 	}

@@ -125,24 +125,21 @@ func nodeName(s *model.Snapshot, n *model.Node) string {
 
 // nomination returns the nomination of p to node n with the name. n is nil if the nomination is cleared.
 func nomination(p *model.Pod, n *model.Node, name string) Nomination {
+	x := Nomination{Pod: p, Node: name}
 	switch {
 	case n == nil:
-		return Nomination{Pod: p}
+		return x
 	case n.Object != nil:
-		return Nomination{Pod: p, Node: name, stage: 1, share: shareOf(p, n)}
+		x.stage = 1
+	default:
+		x.stage = 2
 	}
-	return Nomination{Pod: p, Node: name, stage: 2, share: shareOf(p, n)}
-}
-
-// shareOf returns the largest share that p takes of any resource of n.
-func shareOf(p *model.Pod, n *model.Node) float64 {
-	most := 0.0
 	for name, amount := range p.Requests {
 		if all := n.Allocatable[name]; all > 0 {
-			most = max(most, float64(amount)/float64(all))
+			x.share = max(x.share, float64(amount)/float64(all))
 		}
 	}
-	return most
+	return x
 }
 
 // FieldManager is the field manager of nominations. metadata.managedFields keeps it, so a restarted program recognizes

@@ -24,14 +24,17 @@ const (
 // Outcomes has, by scheduler, where the last nominated pods were bound. It is immutable, and the zero value is empty. If
 // it is lost, it is complete again after 50 pods of each scheduler.
 type Outcomes struct {
-	// waiting are the pending pods with a nomination by this program.
-	waiting map[types.UID]waiting
+	// waiting are the pending pods with a nomination by this program, by key.
+	waiting map[string]waiting
 	// last are the outcomes by scheduler, the latest last: true for a pod that was bound to its nominated node.
 	last map[string][]bool
 }
 
 // A waiting pod has a nomination by this program and is not bound.
-type waiting struct{ key, node string }
+type waiting struct {
+	uid  types.UID
+	node string
+}
 
 // An Outcome says whether a nominated pod was bound to its nominated node. Followed is false if the pod was bound to
 // another node although the nominated one accepted pods.
@@ -62,17 +65,15 @@ func (o Outcomes) Of(scheduler string) Tally {
 // Observe returns o updated by the snapshot, and the outcomes of the nominated pods that were bound since the last snapshot,
 // in the order of their keys. A pod that was bound elsewhere while its nominated node did not accept pods has no outcome.
 func (o Outcomes) Observe(s *model.Snapshot) (Outcomes, []Outcome) {
-	next := Outcomes{waiting: map[types.UID]waiting{}, last: o.last}
+	next := Outcomes{waiting: map[string]waiting{}, last: map[string][]bool{}}
 	var fresh []Outcome
-	for _, uid := range slices.SortedFunc(maps.Keys(o.waiting), func(a, b types.UID) int {
-		return cmp.Or(cmp.Compare(o.waiting[a].key, o.waiting[b].key), cmp.Compare(a, b))
-	}) {
-		w := o.waiting[uid]
-		p, ok := s.Pods.Get(w.key)
+	for _, key := range slices.Sorted(maps.Keys(o.waiting)) {
+		w := o.waiting[key]
+		p, ok := s.Pods.Get(key)
 		switch {
-		case !ok || p.UID != uid:
+		case !ok || p.UID != w.uid:
 		case !p.Bound():
-			next.waiting[uid] = w // kube-scheduler may have cleared the nomination for now
+			next.waiting[key] = w // kube-scheduler may have cleared the nomination for now
 		case p.Object.Spec.NodeName == w.node:
 			fresh = append(fresh, Outcome{Scheduler: SchedulerOf(p), Followed: true})
 		case openSince(s, w.node, boundAt(p.Object)):
@@ -81,26 +82,15 @@ func (o Outcomes) Observe(s *model.Snapshot) (Outcomes, []Outcome) {
 	}
 	for _, p := range s.Pending() {
 		if name := p.Object.Status.NominatedNodeName; !p.Virtual() && name != "" && isOwn(p.Object) {
-			next.waiting[p.UID] = waiting{key: p.Key, node: name}
+			next.waiting[p.Key] = waiting{uid: p.UID, node: name}
 		}
 	}
-	if len(fresh) > 0 {
-		next.last = maps.Clone(o.last)
-	}
+	maps.Copy(next.last, o.last)
 	for _, f := range fresh {
-		next.add(f)
+		list := append(slices.Clone(next.last[f.Scheduler]), f.Followed) // o shares the old list
+		next.last[f.Scheduler] = list[max(0, len(list)-tallied):]
 	}
 	return next, fresh
-}
-
-// add appends an outcome to o.last and keeps the last outcomes of the scheduler, at most tallied. It changes the map, which
-// no other Outcomes uses, but not the slices in it, which others may share.
-func (o *Outcomes) add(f Outcome) {
-	if o.last == nil {
-		o.last = map[string][]bool{}
-	}
-	list := append(slices.Clone(o.last[f.Scheduler]), f.Followed)
-	o.last[f.Scheduler] = list[max(0, len(list)-tallied):]
 }
 
 // SchedulerOf returns the name of the scheduler that binds the pod.

@@ -121,7 +121,7 @@ func (c *change) entries(pool string, labels require.Set, t *model.InstanceType)
 	if len(matched) == 0 {
 		return nil
 	}
-	if c.price != nil {
+	if c.priced {
 		for _, i := range matched {
 			at := place{pool: pool, kind: t.Name, offering: i}
 			out = append(out, entry{at: at, by: c, price: c.price(t.Offerings[i].Price), fixed: c.fixed})

@@ -11,15 +11,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A change is a parsed overlay. asks are the requirements of the offerings that it changes. price computes the new price of
-// an offering, at least 0. It is nil if the overlay changes no price.
+// A change is a parsed overlay.
 type change struct {
 	name     string
 	weight   int32
-	asks     require.Set
-	price    func(old float64) float64
-	fixed    bool // price ignores its argument
+	asks     require.Set // the requirements of the offerings that it changes
 	capacity model.Resources
+	// priced is true if it changes prices, and fixed if the new price does not depend on the old one. See price.
+	priced, fixed bool
+	factor, plus  float64
 }
 
 // changeOf checks and parses an overlay.
@@ -33,41 +33,29 @@ func changeOf(o *overlayv1alpha1.NodeOverlay, rules apiv1.LabelRules) (*change, 
 	}
 	c := &change{
 		name: o.Name, weight: weight(o), asks: require.FromSpec(spec), capacity: model.CapacityOf(o.Spec.Capacity),
+		priced: o.Spec.Price != nil || o.Spec.PriceAdjustment != nil, fixed: o.Spec.Price != nil, factor: 1,
 	}
-	var err error
 	switch {
-	case o.Spec.Price != nil:
-		c.price, err = fixed(*o.Spec.Price)
-		c.fixed = true
-	case o.Spec.PriceAdjustment != nil:
-		c.price, err = adjusted(*o.Spec.PriceAdjustment)
-	}
-	return c, err
-}
-
-// fixed returns a function that replaces every price with the price in text, at least 0.
-func fixed(text string) (func(float64) float64, error) {
-	price, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return nil, fmt.Errorf("spec.price: %q is no number", text)
-	}
-	return func(float64) float64 { return max(price, 0) }, nil
-}
-
-// adjusted returns a function that applies an adjustment such as +10%, -12.5% or +0.05. Its result is at least 0.
-func adjusted(text string) (func(float64) float64, error) {
-	number, relative := strings.CutSuffix(text, "%")
-	by, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return nil, fmt.Errorf("spec.priceAdjustment: %q is no amount such as +0.05 and no part such as -10%%", text)
-	}
-	return func(old float64) float64 {
-		if relative {
-			return max(old*(1+by/100), 0)
+	case c.fixed:
+		c.factor = 0
+		c.plus, _ = strconv.ParseFloat(*o.Spec.Price, 64) // Validate has checked it
+	case c.priced: // such as +10%, -12.5% or +0.05
+		number, relative := strings.CutSuffix(*o.Spec.PriceAdjustment, "%")
+		by, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return nil, fmt.Errorf("spec.priceAdjustment: %q is no amount such as +0.05 and no part such as -10%%", *o.Spec.PriceAdjustment)
 		}
-		return max(old+by, 0)
-	}, nil
+		if relative {
+			c.factor += by / 100
+		} else {
+			c.plus = by
+		}
+	}
+	return c, nil
 }
+
+// price returns the new price of an offering with the price old.
+func (c *change) price(old float64) float64 { return max(old*c.factor+c.plus, 0) }
 
 // matched returns the indexes of the offerings of t that c selects, in a pool whose nodes have these labels. A label
 // that neither pool, type nor offering defines counts as missing.

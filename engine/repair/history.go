@@ -45,8 +45,8 @@ func stamped(claim *apiv1.NodeClaim, annotation string) iter.Seq2[string, time.T
 			return
 		}
 		for text := range strings.SplitSeq(claim.Annotations[annotation], ",") {
-			word, stamp, _ := strings.Cut(text, "@")
-			if at, err := time.Parse(time.RFC3339, stamp); err == nil && !yield(word, at) {
+			word, text3339, _ := strings.Cut(text, "@")
+			if at, err := time.Parse(time.RFC3339, text3339); err == nil && !yield(word, at) {
 				return
 			}
 		}
@@ -56,12 +56,15 @@ func stamped(claim *apiv1.NodeClaim, annotation string) iter.Seq2[string, time.T
 // Recorded returns the new value of RepairHistoryAnnotationKey: the repairs of the last 24 hours in the claim's History, and
 // action at now.
 func Recorded(claim *apiv1.NodeClaim, action Action, now time.Time) string {
-	var words []string
+	var entries []string
 	for _, e := range append(History(claim, now), Event{Action: action, At: now}) {
-		words = append(words, string(e.Action)+"@"+e.At.UTC().Format(time.RFC3339))
+		entries = append(entries, stamp(string(e.Action), e.At))
 	}
-	return strings.Join(words, ",")
+	return strings.Join(entries, ",")
 }
+
+// stamp returns an entry that stamped reads.
+func stamp(word string, at time.Time) string { return word + "@" + at.UTC().Format(time.RFC3339) }
 
 // Attempt returns how many times in a row repair has replaced a node, up to the launch of this claim. It is 0 if repair
 // did not launch the claim, or more than 24 hours ago.
@@ -104,58 +107,42 @@ func Pause(failures int) time.Duration {
 // recovery is how long a condition must be healthy until its earlier failure no longer counts.
 const recovery = 5 * time.Minute
 
-// A failure is one entry of the claim's annotation UnhealthySinceAnnotationKey: a condition, its failing status, and
-// since when it fails.
-type failure struct {
-	condition, status string
-	since             time.Time
-}
-
 // UnhealthySince returns since when the condition fails, if the claim's annotation has an earlier time than the last
 // transition. It has one if the condition was healthy for a short time in between. Otherwise ok is false.
 func UnhealthySince(claim *apiv1.NodeClaim, c corev1.NodeCondition) (at time.Time, ok bool) {
-	for _, f := range failures(claim) {
-		if f.condition == string(c.Type) && f.status == string(c.Status) && f.since.Before(c.LastTransitionTime.Time) {
-			return f.since, true
+	for what, at := range stamped(claim, apiv1.UnhealthySinceAnnotationKey) {
+		if what == stateOf(c) && at.Before(c.LastTransitionTime.Time) {
+			return at, true
 		}
 	}
 	return time.Time{}, false
 }
 
+// stateOf returns the condition as it is written in the annotation: type=status.
+func stateOf(c corev1.NodeCondition) string { return string(c.Type) + "=" + string(c.Status) }
+
 // Observe returns the new value of the claim's annotation UnhealthySinceAnnotationKey. It lists each condition that
 // matches a policy, and each entry of the annotation whose condition has another status since less than recovery.
 func (p *Policies) Observe(node *corev1.Node, claim *apiv1.NodeClaim, now time.Time) string {
-	var words []string
+	var entries []string
 	for _, c := range node.Status.Conditions {
-		current := failure{string(c.Type), string(c.Status), c.LastTransitionTime.Time}
-		fails := p != nil && len(p.of(node, c)) > 0
-		for _, f := range failures(claim) {
+		since, fails := c.LastTransitionTime.Time, p != nil && len(p.of(node, c)) > 0
+		for what, at := range stamped(claim, apiv1.UnhealthySinceAnnotationKey) {
+			kind, _, _ := strings.Cut(what, "=")
 			switch {
-			case f.condition != current.condition:
-			case fails && f.status == current.status && f.since.Before(current.since):
-				current.since = f.since
-			case f.status != current.status && now.Sub(c.LastTransitionTime.Time) < recovery:
-				words = append(words, f.String())
+			case kind != string(c.Type):
+			case what != stateOf(c):
+				if now.Sub(c.LastTransitionTime.Time) < recovery {
+					entries = append(entries, stamp(what, at))
+				}
+			case fails && at.Before(since):
+				since = at
 			}
 		}
 		if fails {
-			words = append(words, current.String())
+			entries = append(entries, stamp(stateOf(c), since))
 		}
 	}
-	slices.Sort(words)
-	return strings.Join(words, ",")
-}
-
-// failures reads the annotation of the claim. Entries that cannot be parsed are omitted.
-func failures(claim *apiv1.NodeClaim) []failure {
-	var out []failure
-	for what, at := range stamped(claim, apiv1.UnhealthySinceAnnotationKey) {
-		condition, status, _ := strings.Cut(what, "=")
-		out = append(out, failure{condition, status, at})
-	}
-	return out
-}
-
-func (f failure) String() string {
-	return f.condition + "=" + f.status + "@" + f.since.UTC().Format(time.RFC3339)
+	slices.Sort(entries)
+	return strings.Join(entries, ",")
 }

@@ -99,8 +99,7 @@ func (p *Policies) Decide(matches []Match, now time.Time) (r model.Repair, score
 	if len(eligible) == 0 {
 		return r, 0, false
 	}
-	slices.SortStableFunc(eligible, byPrecedence)
-	first := eligible[0]
+	first := slices.MinFunc(eligible, byPrecedence)
 	r = model.Repair{
 		Condition: first.ConditionType, Status: first.ConditionStatus, Reason: first.Reason, ReasonRegex: first.ReasonRegex,
 		EligibleAt: first.EligibleAt, Reboot: first.Action == RebootNode,

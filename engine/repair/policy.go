@@ -84,36 +84,31 @@ func Compile(policies []Policy) (*Policies, error) {
 }
 
 // check compiles the expression and returns everything that is wrong with the policy.
-func (r *rule) check() (err error) {
+func (r *rule) check() error {
 	var errs []error
-	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if r.ConditionType == "" {
-		fail("ConditionType is empty")
+	refuse := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
-	if !slices.Contains([]corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}, r.ConditionStatus) {
-		fail("ConditionStatus %q: use True, False or Unknown", r.ConditionStatus)
-	}
-	if r.TolerationDuration < 0 {
-		fail("TolerationDuration %s is negative", r.TolerationDuration)
-	}
-	if r.TerminationGracePeriod != nil && *r.TerminationGracePeriod < 0 {
-		fail("TerminationGracePeriod %s is negative", *r.TerminationGracePeriod)
-	}
-	if r.Priority < 0 || r.Priority > maxPriority {
-		fail("Priority %d is out of range 0 to %d", r.Priority, maxPriority)
-	}
+	statuses := []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}
+	grace, reboots := r.TerminationGracePeriod, r.Action == RebootNode
+	refuse(r.ConditionType == "", "ConditionType is empty")
+	refuse(!slices.Contains(statuses, r.ConditionStatus), "ConditionStatus %q: use True, False or Unknown", r.ConditionStatus)
+	refuse(r.TolerationDuration < 0, "TolerationDuration %s is negative", r.TolerationDuration)
+	refuse(grace != nil && *grace < 0, "TerminationGracePeriod %s is negative", grace)
+	refuse(r.Priority < 0 || r.Priority > maxPriority, "Priority %d is out of range 0 to %d", r.Priority, maxPriority)
+	refuse(!reboots && r.Action != ReplaceNode, "Action %q: use %s or %s", r.Action, RebootNode, ReplaceNode)
 	switch {
-	case r.Action != RebootNode && r.Action != ReplaceNode:
-		fail("Action %q: use %s or %s", r.Action, RebootNode, ReplaceNode)
-	case r.Action == RebootNode && r.ReasonRegex == "":
-		fail("Action %s needs a ReasonRegex: a fallback replaces", RebootNode)
-	case r.Action == RebootNode && r.TerminationGracePeriod == nil:
-		fail("Action %s needs a TerminationGracePeriod: a drain without a bound would keep the node out of use", RebootNode)
+	case reboots && r.ReasonRegex == "":
+		refuse(true, "Action %s needs a ReasonRegex: a fallback replaces", RebootNode)
+	case reboots:
+		refuse(grace == nil, "Action %s needs a TerminationGracePeriod: a drain without a bound would keep the node out of use", RebootNode)
 	}
 	if r.ReasonRegex != "" {
-		if r.reason, err = regexp.Compile(r.ReasonRegex); err != nil {
-			fail("ReasonRegex: %w", err)
-		}
+		var err error
+		r.reason, err = regexp.Compile(r.ReasonRegex)
+		refuse(err != nil, "ReasonRegex: %w", err)
 	}
 	return errors.Join(errs...)
 }

@@ -82,7 +82,7 @@ var rooms = []room{
 	{"engine/disrupt", []string{"api", "engine/model", "engine/pack", "engine/disrupt/status", "engine/disrupt/budget", "engine/disrupt/problem",
 		"engine/disrupt/methods", "engine/disrupt/consolidate"},
 		"disruption asks the packer where pods would go; nothing asks disruption"},
-	{"engine/explain", []string{"api", "engine/model", "engine/units", "engine/require", "engine/topology", "engine/pack", "engine/disrupt",
+	{"engine/explain", []string{"api", "engine/model", "engine/units", "engine/require", "engine/topology", "engine/pack/catalog", "engine/disrupt",
 		"engine/lifecycle", "engine/drain"}, "explaining reads decisions; no decision reads explanations"},
 	{"engine/scenario", []string{"api", "engine/commitment", "engine/model", "engine/require"}, "scenarios feed tests of any room of the engine"},
 	{"cloud", []string{"api", "engine/model", "engine/repair", "engine/require"}, "the contract with a cloud knows no cloud and no controller"},
