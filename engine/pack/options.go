@@ -23,7 +23,7 @@ type Options struct {
 	// not set. 0 means 600.
 	MaxTypes int
 	// Fast says that Solve does not improve the packing of new nodes, see binpack.Options.Fast. It still repairs plans
-	// (repair.go).
+	// (repairer).
 	Fast bool
 	// Leave[key] is the reason to refuse the pod with that key. Such pods are not planned.
 	Leave map[string]model.Verdict

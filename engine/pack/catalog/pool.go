@@ -8,6 +8,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -135,4 +136,27 @@ func (p *Pool) PresencesWithin(reqs require.Set, i int) []Presence {
 		}
 	}
 	return PresencesOn(p.daemons, nodes, p.settings.Known)
+}
+
+// LeaveSlack lowers Room of each type by share (0 to 0.5) of its allocatable cpu and memory. It lowers Room by less if one
+// of the demands, alone on a node of the type, would otherwise not fit any more.
+func (c *Catalog) LeaveSlack(share float64, demands []*Demand) {
+	for _, p := range c.Pools {
+		for _, t := range p.Types {
+			room := slices.Clone(t.Room)
+			for i, name := range c.volumes.dimensions.Names {
+				if name == corev1.ResourceCPU || name == corev1.ResourceMemory {
+					room[i] -= int64(float64(t.Allocatable[name]) * share)
+				}
+			}
+			for _, x := range demands {
+				if vector.Fits(x.Amount, t.Room) {
+					for i, v := range x.Amount {
+						room[i] = max(room[i], v)
+					}
+				}
+			}
+			t.Room = room
+		}
+	}
 }
