@@ -20,9 +20,6 @@ type Placement struct {
 	// Waiting[c] are the pods of class c that are not placed yet, in key order. The last unkept[c] of them, or all if fewer are
 	// left, are nominated to a node, or were planned for one, that could not take them so far.
 	Waiting [][]*model.Pod
-	// Nominated[c] are the pods of class c that KeepNominated placed on the node to which they are nominated or for which
-	// they were planned.
-	Nominated [][]*model.Pod
 	// Order lists the placed pods, on existing and new nodes, in the order in which they were placed, except those of classes
 	// with Spec.Free. Free lists these: their places do not depend on other pods, and required affinity or anti-affinity does
 	// not select them.
@@ -36,6 +33,7 @@ type Placement struct {
 	meets   map[*catalog.NodeTerms][]int8 // meets[t][i] says whether node i meets t: 0 not known, 1 yes, -1 no
 	moves   bool                          // whether MakeRoom may move nominated pods; set by KeepNominated
 	unkept  []int                         // see Waiting
+	kept    int                           // the number of pods that keep placed
 	byName  map[string]int                // index in Problem.Nodes by the name of the node or its NodeClaim; set by KeepNominated
 }
 
@@ -52,8 +50,8 @@ type nodeState struct {
 // ones.
 func New(p *compile.Problem, omitted map[*model.Pod]bool) *Placement {
 	a := &Placement{
-		Counts: p.Counts.Clone(), Waiting: make([][]*model.Pod, len(p.Classes)), Nominated: make([][]*model.Pod, len(p.Classes)),
-		problem: p, nodes: make([]nodeState, len(p.Nodes)), meets: map[*catalog.NodeTerms][]int8{}, unkept: make([]int, len(p.Classes)),
+		Counts: p.Counts.Clone(), Waiting: make([][]*model.Pod, len(p.Classes)), problem: p, nodes: make([]nodeState, len(p.Nodes)),
+		meets: map[*catalog.NodeTerms][]int8{}, unkept: make([]int, len(p.Classes)),
 	}
 	for i, c := range p.Classes {
 		if !c.Refused.OK() {
@@ -141,7 +139,7 @@ func (a *Placement) keep(c *compile.Class, pods []*model.Pod) {
 			continue
 		}
 		a.put(c, last, node, one)
-		a.Nominated[c.Index] = append(a.Nominated[c.Index], pod)
+		a.kept++
 		if canMove {
 			a.nodes[node].movable = append(a.nodes[node].movable, movable{c, pod})
 		}
