@@ -150,7 +150,7 @@ func usesOf(f *catalog.Fit) []binpack.Use {
 // group of package binpack.
 func countsOf(s *assign.Segment) []binpack.Count {
 	var out []binpack.Count
-	for group, n := range s.Counts {
+	for group, n := range s.Counts() {
 		out = append(out, binpack.Count{Group: group, N: n})
 	}
 	slices.SortFunc(out, func(a, b binpack.Count) int { return a.Group - b.Group })

@@ -146,13 +146,9 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	if !a.Problem.Catalog.Launchable(a.Limits, fit) {
 		return false
 	}
-	segment := &Segment{
-		Class: c, Stage: s, Choice: ch, Size: n, Demand: needs.Demand, Fit: fit, Rules: rules, Counts: map[int]int{},
-	}
-	segment.count(c, n)
+	segment := &Segment{Class: c, Stage: s, Choice: ch, Size: n, Leader: leader, Demand: needs.Demand, Fit: fit, Rules: rules}
 	if leader != nil {
-		segment.Size, segment.Leaders = n+1, 1
-		segment.count(leader, 1)
+		segment.Size++
 		segment.Pods = a.Placed.Take(leader, 1)
 		a.enter(leader, leader.Last(), ch, 1)
 	}

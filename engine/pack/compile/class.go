@@ -100,7 +100,7 @@ func classify(c *compiler) {
 		}
 		return b
 	})
-	tried := shareWork(c, sets, setOf, read, found.firsts)
+	tried := shareWork(c, sets, read, found.firsts)
 	specs := map[string]*Spec{}
 	c.Classes = make([]*Class, len(found.texts))
 	for id, first := range found.firsts {
