@@ -43,7 +43,7 @@ type Catalog struct {
 	fits    map[fitKey]*Fit // results of Fit
 }
 
-// Settings are the parameters of a plan that decide which nodes may be launched.
+// Settings are the parameters of a plan that decide which nodes may be launched, and what pods require of them.
 type Settings struct {
 	// Labels are the well-known labels, and the current names of deprecated ones. A pod may require a well-known label
 	// even if no NodePool defines it.
@@ -52,6 +52,12 @@ type Settings struct {
 	MaxNodeCPU int64
 	// RelaxMinValues says that minValues of NodePools are ignored.
 	RelaxMinValues bool
+	// IgnorePreferences says that preferred affinity and spread with ScheduleAnyway are ignored.
+	IgnorePreferences bool
+	// DefaultSpread returns the spread constraints of a pod that has none of its own. If it is nil, there are no defaults.
+	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
+	// Slack is the share of cpu and memory of a new node that is left free, from 0 to 0.5.
+	Slack float64
 }
 
 // Known reports whether the label is well-known: a new node may have it although neither its NodePool nor its instance

@@ -161,7 +161,7 @@ func sortClasses(c *compiler) {
 // rulesOf returns the pod's affinity, anti-affinity and spread constraints, including default ones. If
 // Settings.IgnorePreferences is set, it omits preferences.
 func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
-	rules := topology.Of(pod.Object, c.namespaces, c.Settings.defaultsOf(pod))
+	rules := topology.Of(pod.Object, c.namespaces, c.defaultsOf(pod))
 	if c.Settings.IgnorePreferences {
 		rules = slices.DeleteFunc(rules, func(r topology.Rule) bool { return r.Soft })
 	}
