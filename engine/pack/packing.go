@@ -205,8 +205,8 @@ func (n *node) coveredOptions(options []*catalog.Type) ([]*catalog.Type, require
 	own := n.instance
 	offering, _ := own.CheapestWithin(n.offers.Requirements)
 	reqs := n.offers.Requirements.With(require.New(apiv1.CapacityTypeLabelKey, require.In, offering.CapacityType))
-	if !own.CoversAll(reqs) {
-		reqs = reqs.With(require.New(corev1.LabelTopologyZone, require.In, own.ZonesWithin(reqs)...))
+	if !own.CoversAll(reqs) { // a commitment covers one zone, or all
+		reqs = reqs.With(require.New(corev1.LabelTopologyZone, require.In, offering.Zone))
 	}
 	kept := slices.DeleteFunc(slices.Clone(options), func(t *catalog.Type) bool { return t.Draw > own.Draw || !t.CoversAll(reqs) })
 	price := func(t *catalog.Type) float64 {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
-	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
@@ -123,9 +122,8 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	in := a.Problem.Intern
 	amount := make([]int64, a.Problem.Dimensions.Len())
 	vector.Subtract(amount, c.Demand.Amount, -n)
-	needs := catalog.Needs{
-		Terms: ch.Terms, Tolerations: s.Tolerations, Ports: c.Ports, Extra: a.Problem.LabelsIn(ch.Keys, ch.Domains), Daemons: s.Daemons,
-	}
+	needs := c.Needs(s)
+	needs.Terms, needs.Extra = ch.Terms, a.Problem.LabelsIn(ch.Keys, ch.Domains)
 	rules := s.PerNode
 	if leader != nil {
 		last := leader.Last()

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -112,12 +111,9 @@ func OverheadOf(daemons []DaemonPod, reqs require.Set, known func(string) bool) 
 		return o
 	}
 	o.Requests = model.Resources{}
-	if NeedsLabels(daemons) {
-		reqs = reqs.And(registeredLabels)
-	}
 	for i := range daemons {
 		d := &daemons[i]
-		if !d.anywhere && !slices.ContainsFunc(d.terms, func(t require.Set) bool { _, ok := reqs.Compatible(t, known); return ok }) {
+		if may, _ := d.meets(reqs, known); !may {
 			continue
 		}
 		for name, v := range d.Set.Pod.Requests {
@@ -162,14 +158,6 @@ func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, certa
 		}
 	}
 	return may, certain
-}
-
-// Owns reports whether the DaemonSet owns the pod, by namespace and name of the owner.
-func Owns(d *model.Daemon, pod *model.Pod) bool {
-	return pod.Object.Namespace == d.Object.Namespace &&
-		slices.ContainsFunc(pod.Object.OwnerReferences, func(o metav1.OwnerReference) bool {
-			return o.Kind == "DaemonSet" && o.Name == d.Object.Name
-		})
 }
 
 // A DaemonFilter selects new nodes by the DaemonSets whose pods may run there, for pods with constraints on DaemonSet pods.

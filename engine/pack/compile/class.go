@@ -52,6 +52,11 @@ type Spec struct {
 	impossible model.Verdict // the verdict of compileStages
 }
 
+// Needs returns what pods of the class require of a new node in stage s.
+func (c *Class) Needs(s *Stage) catalog.Needs {
+	return catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons}
+}
+
 // Last returns the stage without preferences. There must be stages.
 func (s *Spec) Last() *Stage { return &s.Stages[len(s.Stages)-1] }
 

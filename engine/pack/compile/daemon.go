@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
@@ -91,9 +92,12 @@ func expectedDaemons(c *compiler, daemons []catalog.DaemonPod, nodes []require.S
 	})
 }
 
-// runs reports whether a pod of the DaemonSet runs on node n.
+// runs reports whether a pod of the DaemonSet, by namespace and name of the pod's owner, runs on node n.
 func runs(n *model.Node, d *model.Daemon) bool {
-	return slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return catalog.Owns(d, pod) })
+	isOwner := func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" && o.Name == d.Object.Name }
+	return slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool {
+		return pod.Object.Namespace == d.Object.Namespace && slices.ContainsFunc(pod.Object.OwnerReferences, isOwner)
+	})
 }
 
 // knownLabels returns a function that reports whether the node may get a label that it does not have yet, nil if it gets none.

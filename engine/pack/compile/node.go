@@ -2,7 +2,6 @@ package compile
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -239,25 +238,17 @@ func (p *Problem) DomainsOf(n *Node, key int) []int {
 // unionOfLabels returns wanted with the labels of the types added. Each label gets the values of all types that define it.
 // Labels whose value some type leaves open are not added.
 func unionOfLabels(types []*model.InstanceType, wanted require.Set) require.Set {
-	values := map[string]map[string]bool{}
+	values := map[string][]string{}
 	open := map[string]bool{} // labels whose value some type does not fix
 	for _, t := range types {
 		for r := range t.Requirements.All() {
-			if r.Operator() != corev1.NodeSelectorOpIn {
-				open[r.Key()] = true
-				continue
-			}
-			if values[r.Key()] == nil {
-				values[r.Key()] = map[string]bool{}
-			}
-			for v := range r.Each() {
-				values[r.Key()][v] = true
-			}
+			values[r.Key()] = append(values[r.Key()], r.Values()...)
+			open[r.Key()] = open[r.Key()] || r.Operator() != corev1.NodeSelectorOpIn
 		}
 	}
-	for key, set := range values {
+	for key, list := range values {
 		if !open[key] {
-			wanted = wanted.With(require.New(key, corev1.NodeSelectorOpIn, slices.Collect(maps.Keys(set))...))
+			wanted = wanted.With(require.New(key, corev1.NodeSelectorOpIn, list...))
 		}
 	}
 	return wanted
