@@ -27,15 +27,12 @@ type Node struct {
 	// first, before that MayHave is empty.
 	MayHave require.Set
 	// Room is the free capacity less the requests of expected DaemonSet pods, by dimension. It is ManyVolumes in dimensions
-	// of volumes, which Attachable limits instead. It may be nil if Index is -1.
+	// of volumes, which Volumes limits instead. It may be nil if Index is -1.
 	Room []int64
 	// Domains[k] is the node's domain of topology key k, Outside or Unsettled. The entry of HostKey is not used, because
 	// method Domain returns Index for it. Domains is nil if there are no topology groups.
 	Domains []int
-	// Attachable[d] is how many more volumes CSI driver d can attach to the node. A driver without an entry has no known
-	// limit. Attached has the volumes that are attached already, see AttachVolume.
-	Attachable map[string]int
-	Attached   map[string]bool
+	Volumes Attachments
 	// Ports are the host ports of all DaemonSets whose pods may run on the node. Pods of some of them may run there already.
 	Ports []catalog.Port
 	// Expected are the DaemonSets of Problem.Daemons that have no pod on the node yet, but may get one.

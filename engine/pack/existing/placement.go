@@ -1,7 +1,6 @@
 package existing
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -39,11 +38,10 @@ type Placement struct {
 
 // A nodeState is the free capacity of a node, and the pods placed on it.
 type nodeState struct {
-	room       []int64         // free capacity by dimension
-	attachable map[string]int  // how many more volumes of each limited CSI driver fit
-	attached   map[string]bool // the attached volumes; keys as in compile.Node.Attached
-	pods       []*model.Pod
-	movable    []movable // the movable pods among pods
+	room    []int64 // free capacity by dimension
+	volumes compile.Attachments
+	pods    []*model.Pod
+	movable []movable // the movable pods among pods
 }
 
 // New returns a placement in which no pod to plan is placed. Waiting has neither the pods of refused classes nor the omitted
@@ -63,7 +61,7 @@ func New(p *compile.Problem, omitted map[*model.Pod]bool) *Placement {
 		}
 	}
 	for i, n := range p.Nodes {
-		a.nodes[i] = nodeState{room: slices.Clone(n.Room), attachable: maps.Clone(n.Attachable), attached: maps.Clone(n.Attached)}
+		a.nodes[i] = nodeState{room: slices.Clone(n.Room), volumes: n.Volumes.Clone()}
 	}
 	return a
 }
@@ -180,7 +178,9 @@ func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*mode
 	if _, refused := s.Tolerations.Refuse(node.Taints); refused || !a.meetsTerms(s.Terms, i) {
 		return 0
 	}
-	n = a.attachable(c, i, pods[:n])
+	if a.problem.UsesAttachments(c) {
+		n = a.problem.Attach(a.nodes[i].volumes.Clone(), pods[:n])
+	}
 	for r := range s.Rules {
 		if n <= 0 {
 			return 0
@@ -228,36 +228,13 @@ func (a *Placement) isDomainKnown(group, i int) bool {
 	return p.IsEligible(g, n) && n.Domain(g.Key) != compile.Unsettled
 }
 
-// attachable returns for how many of the pods, counted from the first, node i can attach the volumes. Pods that share a
-// volume need one attachment for it.
-func (a *Placement) attachable(c *compile.Class, i int, pods []*model.Pod) int {
-	if !a.problem.UsesAttachments(c) {
-		return len(pods)
-	}
-	left, attached := maps.Clone(a.nodes[i].attachable), maps.Clone(a.nodes[i].attached)
-	for k, pod := range pods {
-		for _, v := range a.problem.Volumes.Of(pod) {
-			if compile.AttachVolume(left, attached, v); left[v.Driver] < 0 {
-				return k
-			}
-		}
-	}
-	return len(pods)
-}
-
 // put places the pods on node i: it subtracts them from the free capacity, attaches their volumes, counts them, and applies
 // their required anti-affinity (Counts.Reserve).
 func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
 	node, state := a.problem.Nodes[i], &a.nodes[i]
 	state.pods = append(state.pods, pods...)
 	vector.Subtract(state.room, c.Demand.Amount, len(pods))
-	if a.problem.UsesAttachments(c) {
-		for _, pod := range pods {
-			for _, v := range a.problem.Volumes.Of(pod) {
-				compile.AttachVolume(state.attachable, state.attached, v)
-			}
-		}
-	}
+	a.problem.Attach(state.volumes, pods)
 	for _, m := range c.Members {
 		a.Counts.AddOn(m, node, len(pods), true)
 	}
