@@ -65,8 +65,9 @@ func (v *Volumes) isLimited(driver string) bool {
 			return true
 		}
 	}
+	isKnown := func(t *model.InstanceType) bool { _, known := t.Attach[driver]; return known }
 	return slices.ContainsFunc(v.snapshot.Pools(), func(p *model.Pool) bool {
-		return slices.ContainsFunc(v.snapshot.Types(p.Name), func(t *model.InstanceType) bool { _, known := t.Attach[driver]; return known })
+		return slices.ContainsFunc(v.snapshot.Types(p.Name), isKnown)
 	})
 }
 
