@@ -41,6 +41,13 @@ const maxRequest = 1 << 43
 // maxRequest and also the allocatable amount of every node and instance type. A request of model.MaxAmount is always
 // oversized. The verdict is OK if there is no such resource.
 func oversized(s *model.Snapshot, requests model.Resources) model.Verdict {
+	large := false
+	for _, v := range requests {
+		large = large || v > maxRequest
+	}
+	if !large { // the usual case
+		return model.Verdict{}
+	}
 	for _, name := range requests.Names() {
 		if v := requests[name]; v > maxRequest && (v >= model.MaxAmount || !fitsAlone(s, model.Resources{name: v})) {
 			return model.Verdict{Rule: model.RuleOversized, Resource: name, By: v}
