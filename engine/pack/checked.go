@@ -46,7 +46,7 @@ func (st Steps) SolveChecked(s *model.Snapshot, o Options) Checked {
 	if st.Check == nil {
 		st.Check = verify.Rules{Labels: o.Labels, DefaultSpread: o.DefaultSpread}.Plan
 	}
-	c := &checkedSolve{steps: st, snapshot: s, options: o, pods: podsToPlan(s), plannable: map[string]bool{}}
+	c := &checkedSolve{steps: st, snapshot: s, options: o, pods: podsToPlan(s)}
 	c.out.Leave = map[string]model.Verdict{}
 	maps.Copy(c.out.Leave, o.Leave)
 	c.out.Plan = c.salvage(c.plan())
@@ -62,8 +62,8 @@ type checkedSolve struct {
 	out      Checked
 
 	// State of isolate.
-	plannable  map[string]bool // keys of pods that can be planned together without a panic
-	isolations int             // the number of plans that admit made so far
+	leave      map[string]model.Verdict // all other pods can be planned together without a panic
+	isolations int                      // the number of plans that narrow made so far
 }
 
 // podsToPlan returns the pending pods and the displaced ones (on nodes that are being deleted), each once, in key order.

@@ -10,7 +10,6 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
-	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
 // Options are the settings of Solve. The zero value is valid.
@@ -23,7 +22,7 @@ type Options struct {
 	// not set. 0 means 600.
 	MaxTypes int
 	// Fast says that Solve does not improve the packing of new nodes, see binpack.Options.Fast. It still repairs plans
-	// (repair.go).
+	// (repairer).
 	Fast bool
 	// Leave[key] is the reason to refuse the pod with that key. Such pods are not planned.
 	Leave map[string]model.Verdict
@@ -60,9 +59,9 @@ const (
 )
 
 // settings returns the options that package compile uses.
-func (o Options) settings() compile.Settings {
-	return compile.Settings{
-		Settings:          catalog.Settings{Labels: o.Labels, MaxNodeCPU: o.MaxNodeCPU, RelaxMinValues: o.RelaxMinValues},
+func (o Options) settings() catalog.Settings {
+	return catalog.Settings{
+		Labels: o.Labels, MaxNodeCPU: o.MaxNodeCPU, RelaxMinValues: o.RelaxMinValues,
 		IgnorePreferences: o.PreferencePolicy == PreferenceIgnore, DefaultSpread: o.DefaultSpread, Slack: o.Slack,
 	}
 }

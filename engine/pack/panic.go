@@ -72,49 +72,45 @@ func panicReason(p Panic) string {
 // isolate finds the pods that cause a panic. It adds these pods to c.out.Leave, and the panics because of which it refuses
 // them to c.out.Panics. first is the panic of a plan with all pods except those in c.out.Leave.
 //
-// The search keeps a set of pods for which a plan can be made, and tries to add groups of pods to it. At first, each
-// namespace is a group. If a plan with several groups panics, each half of the groups is tried. If a plan with one
-// namespace panics, its pods are grouped by owner, and each half of these groups is tried. If a plan with the pods of a
-// single owner panics, they are refused. After maxIsolations plans, all groups of a plan that panics are refused.
+// The search keeps a set of pods for which a plan can be made, at first none, and tries to add groups of pods to it. Pods of one
+// owner are a group. The groups are ordered by namespace and owner.
 func (c *checkedSolve) isolate(first Panic) {
-	pods := slices.DeleteFunc(slices.Clone(c.pods), func(p *model.Pod) bool { return !c.out.Leave[p.Key].OK() })
-	c.narrow(groupBy(pods, func(p *model.Pod) string { return p.Object.Namespace }), first)
-}
-
-// admit adds the groups to c.plannable if a plan with all of these pods does not panic. Otherwise narrow tries parts of the
-// groups, or refuses their pods.
-func (c *checkedSolve) admit(groups [][]*model.Pod) {
-	tried := maps.Clone(c.plannable)
-	for _, p := range slices.Concat(groups...) {
-		tried[p.Key] = true
-	}
-	leave := maps.Clone(c.out.Leave)
+	c.leave = maps.Clone(c.out.Leave)
+	byOwner := map[string][]*model.Pod{}
 	for _, p := range c.pods {
-		if !tried[p.Key] && leave[p.Key].OK() {
-			leave[p.Key] = internalError("not tried yet")
+		if c.leave[p.Key].OK() {
+			c.leave[p.Key] = internalError("not tried yet")
+			owner := p.Object.Namespace + " " + ownerOf(p)
+			byOwner[owner] = append(byOwner[owner], p)
 		}
 	}
-	c.isolations++
-	if _, _, failed := c.try(leave); failed != nil {
-		c.narrow(groups, *failed)
-		return
+	var groups [][]*model.Pod
+	for _, owner := range slices.Sorted(maps.Keys(byOwner)) {
+		groups = append(groups, byOwner[owner])
 	}
-	c.plannable = tried
+	c.narrow(groups, first)
 }
 
-// narrow splits groups for which planning panicked, and tries to admit the parts. It refuses the pods of a single owner.
-// After maxIsolations plans it refuses all groups.
+// narrow tries to add each half of the groups to the plan, because planning panicked with all of them. It narrows down a half
+// with which planning panics again. It refuses the pods of a single owner. After maxIsolations plans it refuses all groups.
 func (c *checkedSolve) narrow(groups [][]*model.Pod, failed Panic) {
-	if len(groups) == 1 {
-		groups = groupBy(groups[0], ownerOf)
-	}
 	if len(groups) <= 1 || c.isolations >= maxIsolations {
 		c.refuse(slices.Concat(groups...), failed)
 		return
 	}
-	half := len(groups) / 2
-	c.admit(groups[:half])
-	c.admit(groups[half:])
+	middle := len(groups) / 2
+	for _, half := range [][][]*model.Pod{groups[:middle], groups[middle:]} {
+		leave := maps.Clone(c.leave)
+		for _, p := range slices.Concat(half...) {
+			delete(leave, p.Key)
+		}
+		c.isolations++
+		if _, _, again := c.try(leave); again != nil {
+			c.narrow(half, *again)
+		} else {
+			c.leave = leave
+		}
+	}
 }
 
 // refuse refuses the pods because of the panic. It adds them to c.out.Leave, and to the entry of the panic in c.out.Panics.
@@ -130,19 +126,6 @@ func (c *checkedSolve) refuse(pods []*model.Pod, failed Panic) {
 	}
 	failed.Pods = pods
 	c.out.Panics = append(c.out.Panics, failed)
-}
-
-// groupBy returns the pods grouped by the result of name, in rising order of that result.
-func groupBy(pods []*model.Pod, name func(*model.Pod) string) [][]*model.Pod {
-	groups := map[string][]*model.Pod{}
-	for _, p := range pods {
-		groups[name(p)] = append(groups[name(p)], p)
-	}
-	var out [][]*model.Pod
-	for _, n := range slices.Sorted(maps.Keys(groups)) {
-		out = append(out, groups[n])
-	}
-	return out
 }
 
 // ownerOf returns a name for the controller or capacity buffer that made the pod, or the pod's key if there is neither.

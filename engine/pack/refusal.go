@@ -81,7 +81,7 @@ func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 // these, the rule is RuleEffort.
 func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
 	cat := d.problem.Catalog
-	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons}
+	needs := c.Needs(s)
 	fit := cat.Fit(needs)
 	on := fit.ByPool[pool.Index]
 	if on.Set == nil {

@@ -28,22 +28,19 @@ type Defaults struct {
 // that select the pod and of its controller (see selectorOf). Without such a selector, the pod has no default constraints.
 func (d Defaults) Of() func(*model.Pod) []corev1.TopologySpreadConstraint {
 	services := map[string][]*corev1.Service{}
-	for _, s := range d.Services {
+	byName := func(a, b *corev1.Service) int { return cmp.Compare(a.Name, b.Name) } // of two values of a label, the last counts
+	for _, s := range slices.SortedFunc(slices.Values(d.Services), byName) {
 		if s.Spec.Selector != nil {
 			services[s.Namespace] = append(services[s.Namespace], s)
 		}
 	}
-	for _, list := range services {
-		slices.SortFunc(list, func(a, b *corev1.Service) int { return cmp.Compare(a.Name, b.Name) })
-	}
 	owners := d.owners()
-	constraints := d.Constraints
 	return func(p *model.Pod) []corev1.TopologySpreadConstraint {
 		selector := selectorOf(p.Object, services[p.Object.Namespace], owners)
 		if selector == nil {
 			return nil
 		}
-		out := slices.Clone(constraints)
+		out := slices.Clone(d.Constraints)
 		for i := range out {
 			out[i].LabelSelector = selector
 		}
@@ -71,45 +68,34 @@ func (d Defaults) owners() map[owner]*metav1.LabelSelector {
 
 // selectorOf returns the selector for a pod's default constraints, nil if it would be empty. It joins the selectors of
 // the services that select the pod and of its controller. The labels of a ReplicationController take precedence over those
-// of services. The requirements of a ReplicaSet or StatefulSet are added as expressions.
-func selectorOf(
-	o *corev1.Pod, services []*corev1.Service, owners map[owner]*metav1.LabelSelector,
-) *metav1.LabelSelector {
-	out := &metav1.LabelSelector{}
-	add := func(more map[string]string) {
-		if out.MatchLabels == nil {
-			out.MatchLabels = map[string]string{}
-		}
-		maps.Copy(out.MatchLabels, more)
-	}
+// of services. The requirements of a ReplicaSet or StatefulSet are added as expressions, its labels in key order.
+func selectorOf(o *corev1.Pod, services []*corev1.Service, owners map[owner]*metav1.LabelSelector) *metav1.LabelSelector {
+	out, joined := &metav1.LabelSelector{}, map[string]string{}
 	for _, s := range services {
 		if labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(o.Labels)) {
-			add(s.Spec.Selector)
+			maps.Copy(joined, s.Spec.Selector)
 		}
 	}
 	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
-		kin := owners[owner{ref.APIVersion + " " + ref.Kind, o.Namespace, ref.Name}]
+		own := owners[owner{ref.APIVersion + " " + ref.Kind, o.Namespace, ref.Name}]
 		switch {
-		case kin == nil:
+		case own == nil:
 		case ref.Kind == "ReplicationController":
-			add(kin.MatchLabels)
+			maps.Copy(joined, own.MatchLabels)
 		default:
-			out.MatchExpressions = expressions(kin)
+			out.MatchExpressions = slices.Clone(own.MatchExpressions)
+			for _, k := range slices.Sorted(maps.Keys(own.MatchLabels)) {
+				out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{
+					Key: k, Operator: metav1.LabelSelectorOpIn, Values: []string{own.MatchLabels[k]},
+				})
+			}
 		}
 	}
-	if len(out.MatchLabels)+len(out.MatchExpressions) == 0 {
+	switch {
+	case len(joined) > 0:
+		out.MatchLabels = joined
+	case len(out.MatchExpressions) == 0:
 		return nil
-	}
-	return out
-}
-
-// expressions returns the requirements of s as expressions: its own, then its labels in key order.
-func expressions(s *metav1.LabelSelector) []metav1.LabelSelectorRequirement {
-	out := slices.Clone(s.MatchExpressions)
-	for _, k := range slices.Sorted(maps.Keys(s.MatchLabels)) {
-		out = append(out, metav1.LabelSelectorRequirement{
-			Key: k, Operator: metav1.LabelSelectorOpIn, Values: []string{s.MatchLabels[k]},
-		})
 	}
 	return out
 }

@@ -54,16 +54,16 @@ func Of(pod *corev1.Pod, namespaces Namespaces, defaults []corev1.TopologySpread
 			rules = append(rules, r)
 		}
 	}
-	if a := pod.Spec.Affinity; a != nil {
-		r := reader{pod: pod, namespaces: namespaces}
-		if a.PodAffinity != nil {
-			rules = append(rules, r.near(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
-			soft = append(soft, r.preferred(Near, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
+	r := reader{pod: pod, namespaces: namespaces}
+	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
+		rules = append(rules, r.near(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
+		soft = append(soft, r.preferred(Near, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
+	}
+	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		for _, t := range Bans(pod, namespaces) {
+			rules = append(rules, Rule{Kind: Apart, Term: t})
 		}
-		rules = append(rules, r.all(Apart, RequiredApart(pod))...)
-		if a.PodAntiAffinity != nil {
-			soft = append(soft, r.preferred(Apart, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
-		}
+		soft = append(soft, r.preferred(Apart, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
 	}
 	rules = append(rules, soft...)
 	for i := range rules {
@@ -84,8 +84,9 @@ func RequiredApart(pod *corev1.Pod) []corev1.PodAffinityTerm {
 func Bans(pod *corev1.Pod, namespaces Namespaces) []*Term {
 	r := reader{pod: pod, namespaces: namespaces}
 	var terms []*Term
-	for _, rule := range r.all(Apart, RequiredApart(pod)) {
-		terms = append(terms, rule.Term)
+	list := RequiredApart(pod)
+	for i := range list {
+		terms = append(terms, newTerm(list[i].TopologyKey, r.pick(&list[i])))
 	}
 	return terms
 }
@@ -109,14 +110,6 @@ func spreadRule(pod *corev1.Pod, c *corev1.TopologySpreadConstraint) Rule {
 type reader struct {
 	pod        *corev1.Pod
 	namespaces Namespaces
-}
-
-func (r *reader) all(kind Kind, terms []corev1.PodAffinityTerm) []Rule {
-	var rules []Rule
-	for i := range terms {
-		rules = append(rules, Rule{Kind: kind, Term: newTerm(terms[i].TopologyKey, r.pick(&terms[i]))})
-	}
-	return rules
 }
 
 // near returns the rules of required affinity. kube-scheduler counts only pods that match all terms, so the Term of

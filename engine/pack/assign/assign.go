@@ -24,10 +24,8 @@ type Assignment struct {
 	quotas Quotas // less the pods that got the choices so far
 	// final is set when a pass over all classes has placed no pod. Before that, pods of a class are not placed while their
 	// place may depend on unplaced pods of another class, see MayBeFirst and bundle. Once final is set, they are placed.
-	final bool
-	// classesDone[g] is a number n for affinity group g: the first n of its Group.Classes have no unplaced pods.
-	classesDone []int
-	choices     map[choiceKey][]*Choice // cached results of the method combinations
+	final   bool
+	choices map[choiceKey][]*Choice // cached results of the method combinations
 }
 
 // Assign returns an assignment of the pods of p, except refused classes and omitted pods. quotas are what earlier
@@ -35,7 +33,7 @@ type Assignment struct {
 func Assign(p *compile.Problem, quotas Quotas, omitted map[*model.Pod]bool) *Assignment {
 	a := &Assignment{
 		Problem: p, Limits: p.Catalog.Limits, Placed: existing.New(p, omitted), quotas: maps.Clone(quotas),
-		classesDone: make([]int, len(p.Groups)), choices: map[choiceKey][]*Choice{},
+		choices: map[choiceKey][]*Choice{},
 	}
 	markReachable(a)
 	a.Placed.KeepNominated()
@@ -211,10 +209,6 @@ func (a *Assignment) MayBeFirst(c *compile.Class, r *compile.Rule) bool {
 	if a.final {
 		return true
 	}
-	classes, done := a.Problem.Groups[r.Group].Classes, a.classesDone[r.Group]
-	for done < len(classes) && a.Placed.Left(classes[done]) == 0 {
-		done++
-	}
-	a.classesDone[r.Group] = done
-	return !slices.ContainsFunc(classes[done:], func(o *compile.Class) bool { return o != c && a.Placed.Left(o) > 0 })
+	classes := a.Problem.Groups[r.Group].Classes
+	return !slices.ContainsFunc(classes, func(o *compile.Class) bool { return o != c && a.Placed.Left(o) > 0 })
 }

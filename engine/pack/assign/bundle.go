@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
-	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
@@ -123,9 +122,8 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	in := a.Problem.Intern
 	amount := make([]int64, a.Problem.Dimensions.Len())
 	vector.Subtract(amount, c.Demand.Amount, -n)
-	needs := catalog.Needs{
-		Terms: ch.Terms, Tolerations: s.Tolerations, Ports: c.Ports, Extra: a.Problem.LabelsIn(ch.Keys, ch.Domains), Daemons: s.Daemons,
-	}
+	needs := c.Needs(s)
+	needs.Terms, needs.Extra = ch.Terms, a.Problem.LabelsIn(ch.Keys, ch.Domains)
 	rules := s.PerNode
 	if leader != nil {
 		last := leader.Last()
@@ -146,13 +144,9 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	if !a.Problem.Catalog.Launchable(a.Limits, fit) {
 		return false
 	}
-	segment := &Segment{
-		Class: c, Stage: s, Choice: ch, Size: n, Demand: needs.Demand, Fit: fit, Rules: rules, Counts: map[int]int{},
-	}
-	segment.count(c, n)
+	segment := &Segment{Class: c, Stage: s, Choice: ch, Size: n, Leader: leader, Demand: needs.Demand, Fit: fit, Rules: rules}
 	if leader != nil {
-		segment.Size, segment.Leaders = n+1, 1
-		segment.count(leader, 1)
+		segment.Size++
 		segment.Pods = a.Placed.Take(leader, 1)
 		a.enter(leader, leader.Last(), ch, 1)
 	}

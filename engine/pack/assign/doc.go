@@ -11,7 +11,7 @@
 // (bundle.go). A class with affinity to unplaced pods is tried again after these are placed.
 //
 // An Assignment does not move a pod that it has placed, except some nominated pods (existing/move.go). If limits or
-// minValues then leave no node for some pods, package pack makes another Assignment with quotas (quota.go), or without
+// minValues then leave no node for some pods, package pack makes another Assignment with quotas (Quotas), or without
 // these pods.
 //
 // Begin with assign.go, then choice.go.

@@ -70,10 +70,8 @@ func launchesIn(a *Assignment, pool *catalog.Pool, labels require.Set) bool {
 		if a.Placed.Left(c) == 0 {
 			return false
 		}
-		last := c.Last()
-		fit := a.Problem.Catalog.Fit(catalog.Needs{
-			Terms: last.Terms, Tolerations: last.Tolerations, Demand: c.Demand, Ports: c.Ports, Extra: labels, Daemons: last.Daemons,
-		})
-		return a.Limits.AllowAny(pool, fit.ByPool[pool.Index].Types)
+		needs := c.Needs(c.Last())
+		needs.Extra = labels
+		return a.Limits.AllowAny(pool, a.Problem.Catalog.Fit(needs).ByPool[pool.Index].Types)
 	})
 }

@@ -15,25 +15,33 @@ type Segment struct {
 	Class  *compile.Class
 	Stage  *compile.Stage
 	Choice *Choice
-	// Size is the number of pods in a bundle, 1 if the pods need not share a node. Leaders is 1 if the first pod of a bundle
-	// is a leader, else 0.
-	Size, Leaders int
+	// Size is the number of pods in a bundle, 1 if the pods need not share a node. Leader is the class of its first pod if
+	// that one is a leader, else nil.
+	Size   int
+	Leader *compile.Class
 	// Demand and Fit are those of one bundle.
 	Demand *catalog.Demand
 	Fit    *catalog.Fit
-	// Rules are the rules over the hostname of a bundle's pods. Counts[g] is how many of its pods topology group g over the
-	// hostname counts. Groups that count none have no entry.
-	Rules  []compile.Rule
-	Counts map[int]int
+	// Rules are the rules over the hostname of a bundle's pods.
+	Rules []compile.Rule
 	// Pods are the pods of all bundles, bundle after bundle.
 	Pods []*model.Pod
 }
 
-// count adds n pods of c to Counts.
-func (s *Segment) count(c *compile.Class, n int) {
-	for _, m := range c.NodeMembers {
-		s.Counts[m] += n
+// Counts returns how many pods of a bundle each topology group over the hostname counts, by index in Problem.Groups. Groups
+// that count none have no entry.
+func (s *Segment) Counts() map[int]int {
+	counts, own := map[int]int{}, s.Size
+	if s.Leader != nil {
+		own--
+		for _, m := range s.Leader.NodeMembers {
+			counts[m]++
+		}
 	}
+	for _, m := range s.Class.NodeMembers {
+		counts[m] += own
+	}
+	return counts
 }
 
 // addSegment adds the next n pods of the class to its segment with the stage and the choice's Fit. It searches only the
@@ -49,12 +57,55 @@ func (a *Assignment) addSegment(c *compile.Class, s *compile.Stage, ch *Choice, 
 		}
 	}
 	if segment == nil {
-		segment = &Segment{
-			Class: c, Stage: s, Choice: ch, Size: 1, Demand: c.Demand, Fit: ch.Fit,
-			Rules: s.PerNode, Counts: map[int]int{},
-		}
-		segment.count(c, 1)
+		segment = &Segment{Class: c, Stage: s, Choice: ch, Size: 1, Demand: c.Demand, Fit: ch.Fit, Rules: s.PerNode}
 		a.Segments = append(a.Segments, segment)
 	}
 	segment.Pods = append(segment.Pods, a.Placed.Take(c, n)...)
+}
+
+// Quotas limit how many pods of a class get a Choice: as many as got a node with it in an earlier assignment. The other
+// pods get other domains, fewer preferences, existing nodes, or no node.
+type Quotas map[quotaKey]int
+
+// A quotaKey identifies a Choice for pods of a class in one stage: the choices of a stage have different Fits.
+type quotaKey struct{ class, stage, fit int }
+
+func keyOf(c *compile.Class, s *compile.Stage, ch *Choice) quotaKey {
+	return quotaKey{class: c.Index, stage: s.ID, fit: ch.Fit.ID}
+}
+
+// Learn sets a new or lower quota for each Choice with which some pods got no node, if the pods may be placed otherwise
+// (Segment.hasAlternatives). The quota is the number of pods of the class that got a node. unplaced are the pods of the
+// segments without a node. changed says that some quota is new or lower, so that an assignment with q may be better.
+func (q Quotas) Learn(segments []*Segment, unplaced map[*model.Pod]bool) (changed bool) {
+	if len(unplaced) == 0 {
+		return false
+	}
+	got, short := Quotas{}, map[quotaKey]bool{}
+	for _, s := range segments {
+		key := keyOf(s.Class, s.Stage, s.Choice)
+		lost := false
+		for i, pod := range s.Pods {
+			if unplaced[pod] {
+				lost = true
+			} else if s.Leader == nil || i%s.Size > 0 { // the pod is not a leader
+				got[key]++
+			}
+		}
+		if lost && s.hasAlternatives() {
+			short[key] = true
+		}
+	}
+	for key := range short {
+		if n, ok := q[key]; !ok || got[key] < n {
+			q[key], changed = got[key], true
+		}
+	}
+	return changed
+}
+
+// hasAlternatives reports whether pods of the segment may be placed otherwise than with its Choice: with fewer preferences, another
+// node term or other domains. It is also true if topology groups count the pods, because then they affect the places of others.
+func (s *Segment) hasAlternatives() bool {
+	return len(s.Class.Stages) > 1 || len(s.Stage.Terms.Terms) > 1 || len(s.Class.Rules) > 0 || len(s.Class.Members) > 0
 }

@@ -1,10 +1,10 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -111,12 +111,9 @@ func OverheadOf(daemons []DaemonPod, reqs require.Set, known func(string) bool) 
 		return o
 	}
 	o.Requests = model.Resources{}
-	if NeedsLabels(daemons) {
-		reqs = reqs.And(registeredLabels)
-	}
 	for i := range daemons {
 		d := &daemons[i]
-		if !d.anywhere && !slices.ContainsFunc(d.terms, func(t require.Set) bool { _, ok := reqs.Compatible(t, known); return ok }) {
+		if may, _ := d.meets(reqs, known); !may {
 			continue
 		}
 		for name, v := range d.Set.Pod.Requests {
@@ -163,10 +160,40 @@ func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, certa
 	return may, certain
 }
 
-// Owns reports whether the DaemonSet owns the pod, by namespace and name of the owner.
-func Owns(d *model.Daemon, pod *model.Pod) bool {
-	return pod.Object.Namespace == d.Object.Namespace &&
-		slices.ContainsFunc(pod.Object.OwnerReferences, func(o metav1.OwnerReference) bool {
-			return o.Kind == "DaemonSet" && o.Name == d.Object.Name
-		})
+// A DaemonFilter selects new nodes by the DaemonSets whose pods may run there, for pods with constraints on DaemonSet pods.
+// Equal filters share a pointer. A nil filter allows all nodes.
+type DaemonFilter struct {
+	// Avoid lists the DaemonSets that must not run on the node. DaemonSets are given by their index in Snapshot.Daemons.
+	Avoid []int
+	// OneOf lists sets of DaemonSets. At least one of each set must be certain to run on the node.
+	OneOf [][]int
+}
+
+// admits reports whether a new node on which the DaemonSets in on may run meets the filter.
+func (f *DaemonFilter) admits(on []Presence) bool {
+	if slices.ContainsFunc(on, func(x Presence) bool { return slices.Contains(f.Avoid, x.Index) }) {
+		return false
+	}
+	return !slices.ContainsFunc(f.OneOf, func(set []int) bool {
+		return !slices.ContainsFunc(on, func(x Presence) bool { return x.Certain && slices.Contains(set, x.Index) })
+	})
+}
+
+// Daemons returns the DaemonFilter with these fields, nil if it allows all nodes.
+func (in *Interner) Daemons(avoid []int, oneOf [][]int) *DaemonFilter {
+	if len(avoid)+len(oneOf) == 0 {
+		return nil
+	}
+	return intern(in.daemons, fmt.Append(nil, avoid, oneOf), DaemonFilter{Avoid: avoid, OneOf: oneOf})
+}
+
+// BothAdmit returns the filter for nodes that meet both a and b.
+func (in *Interner) BothAdmit(a, b *DaemonFilter) *DaemonFilter {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || a == b:
+		return a
+	}
+	return in.Daemons(slices.Concat(a.Avoid, b.Avoid), slices.Concat(a.OneOf, b.OneOf))
 }

@@ -8,6 +8,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -42,7 +43,7 @@ type Catalog struct {
 	fits    map[fitKey]*Fit // results of Fit
 }
 
-// Settings are the parameters of a plan that decide which nodes may be launched.
+// Settings are the parameters of a plan that decide which nodes may be launched, and what pods require of them.
 type Settings struct {
 	// Labels are the well-known labels, and the current names of deprecated ones. A pod may require a well-known label
 	// even if no NodePool defines it.
@@ -51,6 +52,12 @@ type Settings struct {
 	MaxNodeCPU int64
 	// RelaxMinValues says that minValues of NodePools are ignored.
 	RelaxMinValues bool
+	// IgnorePreferences says that preferred affinity and spread with ScheduleAnyway are ignored.
+	IgnorePreferences bool
+	// DefaultSpread returns the spread constraints of a pod that has none of its own. If it is nil, there are no defaults.
+	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
+	// Slack is the share of cpu and memory of a new node that is left free, from 0 to 0.5.
+	Slack float64
 }
 
 // Known reports whether the label is well-known: a new node may have it although neither its NodePool nor its instance
@@ -135,4 +142,27 @@ func (p *Pool) PresencesWithin(reqs require.Set, i int) []Presence {
 		}
 	}
 	return PresencesOn(p.daemons, nodes, p.settings.Known)
+}
+
+// LeaveSlack lowers Room of each type by share (0 to 0.5) of its allocatable cpu and memory. It lowers Room by less if one
+// of the demands, alone on a node of the type, would otherwise not fit any more.
+func (c *Catalog) LeaveSlack(share float64, demands []*Demand) {
+	for _, p := range c.Pools {
+		for _, t := range p.Types {
+			room := slices.Clone(t.Room)
+			for i, name := range c.volumes.dimensions.Names {
+				if name == corev1.ResourceCPU || name == corev1.ResourceMemory {
+					room[i] -= int64(float64(t.Allocatable[name]) * share)
+				}
+			}
+			for _, x := range demands {
+				if vector.Fits(x.Amount, t.Room) {
+					for i, v := range x.Amount {
+						room[i] = max(room[i], v)
+					}
+				}
+			}
+			t.Room = room
+		}
+	}
 }

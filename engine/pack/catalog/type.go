@@ -139,16 +139,6 @@ func (t *Type) CoversAll(reqs require.Set) bool {
 	return some
 }
 
-// ZonesWithin returns the zones of the Buyable offerings that reqs allow, with duplicates.
-func (t *Type) ZonesWithin(reqs require.Set) (zones []string) {
-	for _, o := range t.Buyable {
-		if _, ok := reqs.Intersects(o.Requirements); ok {
-			zones = append(zones, o.Zone)
-		}
-	}
-	return zones
-}
-
 // CheapestWithin returns the cheapest offering of Buyable that reqs allow, and false if there is none.
 func (t *Type) CheapestWithin(reqs require.Set) (model.Offering, bool) {
 	for _, o := range t.Buyable {

@@ -47,10 +47,9 @@ func NewVolumes(s *model.Snapshot, d *Dimensions, pods []*model.Pod) *Volumes {
 		return v
 	}
 	v.learned = volume.SeenAttachLimits(s)
-	limited := v.limitedDrivers()
 	v.At = map[string]int{}
 	for _, driver := range slices.Sorted(maps.Keys(drivers)) {
-		if limited[driver] {
+		if v.isLimited(driver) {
 			v.At[driver] = d.Len()
 			d.Names = append(d.Names, corev1.ResourceName(attachPrefix+driver))
 			d.Units = append(d.Units, 1)
@@ -59,22 +58,17 @@ func NewVolumes(s *model.Snapshot, d *Dimensions, pods []*model.Pod) *Volumes {
 	return v
 }
 
-// limitedDrivers returns the drivers with an attach limit on an existing node or on an instance type.
-func (v *Volumes) limitedDrivers() map[string]bool {
-	limited := map[string]bool{}
-	for _, byDriver := range v.learned {
-		for driver := range byDriver {
-			limited[driver] = true
+// isLimited reports whether the driver has an attach limit on an existing node or on an instance type.
+func (v *Volumes) isLimited(driver string) bool {
+	for _, limits := range v.learned {
+		if _, known := limits[driver]; known {
+			return true
 		}
 	}
-	for _, pool := range v.snapshot.Pools() {
-		for _, t := range v.snapshot.Types(pool.Name) {
-			for driver := range t.Attach {
-				limited[driver] = true
-			}
-		}
-	}
-	return limited
+	isKnown := func(t *model.InstanceType) bool { _, known := t.Attach[driver]; return known }
+	return slices.ContainsFunc(v.snapshot.Pools(), func(p *model.Pool) bool {
+		return slices.ContainsFunc(v.snapshot.Types(p.Name), isKnown)
+	})
 }
 
 // Limited reports whether some driver has an attach limit, and so a dimension.

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,48 +11,76 @@ import (
 	"github.com/karpenter-go/karpenter/engine/volume"
 )
 
-// limitInFlight sets Attachable and Attached of a node in flight. Attachable is what compileInFlight left in the volume
-// dimensions of Room: the least number of volumes, besides those of DaemonSets, of any type that the node may become.
-// limitInFlight then sets these dimensions to ManyVolumes.
-func limitInFlight(c *compiler, n *Node) {
-	if !c.Volumes.Limited() {
-		return
+// Attachments are the volumes that are attached to a node.
+type Attachments struct {
+	left     map[string]int // how many more volumes of each CSI driver fit. A driver without an entry has no known limit
+	attached map[catalog.VolumeKey]bool
+}
+
+// Clone returns a deep copy.
+func (a Attachments) Clone() Attachments {
+	return Attachments{left: maps.Clone(a.left), attached: maps.Clone(a.attached)}
+}
+
+// attach attaches the volumes. It changes nothing for a volume that is attached already, or whose driver has no limit. It
+// returns false if too many volumes of a driver are attached then.
+func (a Attachments) attach(volumes ...catalog.VolumeKey) bool {
+	ok := true
+	for _, v := range volumes {
+		if _, limited := a.left[v.Driver]; limited && !a.attached[v] {
+			a.attached[v] = true
+			a.left[v.Driver]--
+		}
+		ok = ok && a.left[v.Driver] >= 0
 	}
-	n.Attachable, n.Attached = map[string]int{}, map[string]bool{}
+	return ok
+}
+
+// Attach attaches the volumes of one pod after another, until too many are attached. It returns how many pods come before
+// that.
+func (p *Problem) Attach(a Attachments, pods []*model.Pod) int {
+	for i, pod := range pods {
+		if !a.attach(p.Volumes.Of(pod)...) {
+			return i
+		}
+	}
+	return len(pods)
+}
+
+// limitInFlight sets Volumes of a node in flight. The limits are what compileInFlight left in the volume dimensions of Room: the
+// least number of volumes, besides those of DaemonSets, of any type that the node may become. limitInFlight then sets these
+// dimensions to ManyVolumes.
+func limitInFlight(c *compiler, n *Node) {
+	n.Volumes = Attachments{left: map[string]int{}, attached: map[catalog.VolumeKey]bool{}}
 	for driver, dimension := range c.Volumes.At {
-		n.Attachable[driver] = int(n.Room[dimension])
+		n.Volumes.left[driver] = int(n.Room[dimension])
 	}
 	ignoreAttachments(c, n)
 }
 
-// ignoreAttachments sets the volume dimensions of Room to ManyVolumes. On the nodes of a Problem, Node.Attachable limits
-// volumes instead, because it counts a shared volume once.
+// ignoreAttachments sets the volume dimensions of Room to ManyVolumes. On the nodes of a Problem, Node.Volumes limits volumes
+// instead, because it counts a shared volume once.
 func ignoreAttachments(c *compiler, n *Node) {
 	for i := c.Dimensions.Plain; i < c.Dimensions.Len(); i++ {
 		n.Room[i] = catalog.ManyVolumes
 	}
 }
 
-// limitLaunched sets Attachable and Attached of a node that has an instance. They are empty if no limit of the node is
-// known. daemons are the DaemonSets with volumes that may run on the node. For those without a pod there yet, it subtracts
-// the volumes that the pod would attach.
+// limitLaunched sets Volumes of a node that has an instance. daemons are the DaemonSets with volumes that may run on the node. The
+// volumes of those without a pod there yet count as attached.
 func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
-	n.Attachable = attachLimits(c, n.Node)
-	if len(n.Attachable) == 0 {
+	n.Volumes = Attachments{left: attachLimits(c, n.Node), attached: map[catalog.VolumeKey]bool{}}
+	if len(n.Volumes.left) == 0 {
 		return
 	}
-	n.Attached = map[string]bool{}
 	for driver, keys := range volume.AttachedTo(c.Snapshot, n.Node) {
 		for key := range keys {
-			AttachVolume(n.Attachable, n.Attached, catalog.VolumeKey{Driver: driver, Key: key})
+			n.Volumes.attach(catalog.VolumeKey{Driver: driver, Key: key})
 		}
 	}
 	for _, d := range daemons {
-		if runs(n.Node, d) {
-			continue
-		}
-		for _, v := range c.Volumes.Of(d.Pod) {
-			AttachVolume(n.Attachable, n.Attached, v)
+		if !runs(n.Node, d) {
+			n.Volumes.attach(c.Volumes.Of(d.Pod)...)
 		}
 	}
 }
@@ -86,14 +115,4 @@ func attachLimits(c *compiler, n *model.Node) map[string]int {
 // UsesAttachments reports whether pods of the class use volumes of a CSI driver with an attach limit.
 func (p *Problem) UsesAttachments(c *Class) bool {
 	return slices.ContainsFunc(c.Demand.Amount[p.Dimensions.Plain:], func(volumes int64) bool { return volumes > 0 })
-}
-
-// AttachVolume attaches the volume to the node with these maps (Node.Attachable and Node.Attached). It changes nothing
-// if the volume is attached already or its driver has no limit.
-func AttachVolume(attachable map[string]int, attached map[string]bool, v catalog.VolumeKey) {
-	key := v.Driver + " " + v.Key
-	if _, limited := attachable[v.Driver]; limited && !attached[key] {
-		attached[key] = true
-		attachable[v.Driver]--
-	}
 }

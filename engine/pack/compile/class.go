@@ -52,6 +52,11 @@ type Spec struct {
 	impossible model.Verdict // the verdict of compileStages
 }
 
+// Needs returns what pods of the class require of a new node in stage s.
+func (c *Class) Needs(s *Stage) catalog.Needs {
+	return catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons}
+}
+
 // Last returns the stage without preferences. There must be stages.
 func (s *Spec) Last() *Stage { return &s.Stages[len(s.Stages)-1] }
 
@@ -100,7 +105,7 @@ func classify(c *compiler) {
 		}
 		return b
 	})
-	tried := shareWork(c, sets, setOf, read, found.firsts)
+	tried := shareWork(c, sets, read, found.firsts)
 	specs := map[string]*Spec{}
 	c.Classes = make([]*Class, len(found.texts))
 	for id, first := range found.firsts {
@@ -161,7 +166,7 @@ func sortClasses(c *compiler) {
 // rulesOf returns the pod's affinity, anti-affinity and spread constraints, including default ones. If
 // Settings.IgnorePreferences is set, it omits preferences.
 func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
-	rules := topology.Of(pod.Object, c.namespaces, c.Settings.defaultsOf(pod))
+	rules := topology.Of(pod.Object, c.namespaces, c.defaultsOf(pod))
 	if c.Settings.IgnorePreferences {
 		rules = slices.DeleteFunc(rules, func(r topology.Rule) bool { return r.Soft })
 	}

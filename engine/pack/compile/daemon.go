@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
@@ -14,7 +15,7 @@ import (
 // A new node gets DaemonSet pods that constraints of pods to plan may count. Planning is conservative:
 //
 //   - Over the hostname, a pod whose anti-affinity or spread constraint counts DaemonSet pods gets no new node that may run
-//     such a pod. A pod with affinity to DaemonSet pods gets a new node that is certain to run one (daemonfilter.go).
+//     such a pod. A pod with affinity to DaemonSet pods gets a new node that is certain to run one.
 //   - Over labels that nodes share, such as the zone, a pod whose required anti-affinity or spread counts DaemonSet pods of
 //     new nodes is refused. The domains of such DaemonSet pods are not known. Preferences of this kind are dropped.
 //     Affinity counts only DaemonSet pods on nodes that exist.
@@ -91,9 +92,12 @@ func expectedDaemons(c *compiler, daemons []catalog.DaemonPod, nodes []require.S
 	})
 }
 
-// runs reports whether a pod of the DaemonSet runs on node n.
+// runs reports whether a pod of the DaemonSet, by namespace and name of the pod's owner, runs on node n.
 func runs(n *model.Node, d *model.Daemon) bool {
-	return slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return catalog.Owns(d, pod) })
+	isOwner := func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" && o.Name == d.Object.Name }
+	return slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool {
+		return pod.Object.Namespace == d.Object.Namespace && slices.ContainsFunc(pod.Object.OwnerReferences, isOwner)
+	})
 }
 
 // knownLabels returns a function that reports whether the node may get a label that it does not have yet, nil if it gets none.
@@ -191,4 +195,49 @@ func (p *Problem) OnNewNodes(daemons []int) []string {
 		}
 	}
 	return out
+}
+
+// filterDaemons sets Daemons and DaemonAffinity of the stage. It also removes preferred rules over labels that nodes share:
+// those for which refuseDaemonRules would refuse the class if they were required.
+func filterDaemons(c *compiler, s *Spec, stage *Stage) {
+	stage.OverDomains = slices.DeleteFunc(slices.Clone(stage.OverDomains), func(r Rule) bool {
+		return r.Soft && len(c.countedOnNewNodes(&r)) > 0
+	})
+	var avoid []int
+	var oneOf [][]int
+	counted := true // whether each affinity rule over the hostname counts DaemonSet pods
+	for _, r := range stage.PerNode {
+		g := c.Groups[r.Group]
+		if r.Kind != topology.Near {
+			avoid = append(avoid, g.Daemons...)
+			continue
+		}
+		counted = counted && len(g.Daemons) > 0
+		oneOf = append(oneOf, slices.DeleteFunc(slices.Clone(g.Daemons), func(i int) bool { return !c.Daemons[i].Certain }))
+	}
+	for _, m := range s.NodeMembers {
+		avoid = append(avoid, c.Groups[m].RepelledBy...)
+	}
+	slices.Sort(avoid)
+	avoid = slices.Compact(avoid)
+	stage.Daemons = c.Intern.Daemons(avoid, nil)
+	if len(oneOf) > 0 && counted {
+		stage.DaemonAffinity = c.Intern.Daemons(avoid, oneOf)
+	}
+}
+
+// NarrowToDaemons narrows node terms to nodes that f.OneOf can admit. For each set of DaemonSets in f.OneOf, at least one
+// DaemonSet of the set must select the node. A set is ignored if no node that meets the terms can meet it.
+func (p *Problem) NarrowToDaemons(a *catalog.NodeTerms, f *catalog.DaemonFilter) *catalog.NodeTerms {
+	if f == nil {
+		return a
+	}
+	for _, set := range f.OneOf {
+		var terms []require.Set
+		for _, i := range set {
+			terms = append(terms, p.Daemons[i].Selects...)
+		}
+		a = p.Intern.Narrow(a, p.Intern.Terms(terms))
+	}
+	return a
 }

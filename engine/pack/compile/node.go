@@ -2,7 +2,6 @@ package compile
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -28,15 +27,12 @@ type Node struct {
 	// first, before that MayHave is empty.
 	MayHave require.Set
 	// Room is the free capacity less the requests of expected DaemonSet pods, by dimension. It is ManyVolumes in dimensions
-	// of volumes, which Attachable limits instead. It may be nil if Index is -1.
+	// of volumes, which Volumes limits instead. It may be nil if Index is -1.
 	Room []int64
 	// Domains[k] is the node's domain of topology key k, Outside or Unsettled. The entry of HostKey is not used, because
 	// method Domain returns Index for it. Domains is nil if there are no topology groups.
 	Domains []int
-	// Attachable[d] is how many more volumes CSI driver d can attach to the node. A driver without an entry has no known
-	// limit. Attached has the volumes that are attached already, see AttachVolume.
-	Attachable map[string]int
-	Attached   map[string]bool
+	Volumes Attachments
 	// Ports are the host ports of all DaemonSets whose pods may run on the node. Pods of some of them may run there already.
 	Ports []catalog.Port
 	// Expected are the DaemonSets of Problem.Daemons that have no pod on the node yet, but may get one.
@@ -239,25 +235,17 @@ func (p *Problem) DomainsOf(n *Node, key int) []int {
 // unionOfLabels returns wanted with the labels of the types added. Each label gets the values of all types that define it.
 // Labels whose value some type leaves open are not added.
 func unionOfLabels(types []*model.InstanceType, wanted require.Set) require.Set {
-	values := map[string]map[string]bool{}
+	values := map[string][]string{}
 	open := map[string]bool{} // labels whose value some type does not fix
 	for _, t := range types {
 		for r := range t.Requirements.All() {
-			if r.Operator() != corev1.NodeSelectorOpIn {
-				open[r.Key()] = true
-				continue
-			}
-			if values[r.Key()] == nil {
-				values[r.Key()] = map[string]bool{}
-			}
-			for v := range r.Each() {
-				values[r.Key()][v] = true
-			}
+			values[r.Key()] = append(values[r.Key()], r.Values()...)
+			open[r.Key()] = open[r.Key()] || r.Operator() != corev1.NodeSelectorOpIn
 		}
 	}
-	for key, set := range values {
+	for key, list := range values {
 		if !open[key] {
-			wanted = wanted.With(require.New(key, corev1.NodeSelectorOpIn, slices.Collect(maps.Keys(set))...))
+			wanted = wanted.With(require.New(key, corev1.NodeSelectorOpIn, list...))
 		}
 	}
 	return wanted

@@ -13,7 +13,7 @@ import (
 // A Problem is the input of the packing phases, compiled from a snapshot. After Compile only its caches change.
 type Problem struct {
 	Snapshot   *model.Snapshot
-	Settings   Settings
+	Settings   catalog.Settings
 	Dimensions *catalog.Dimensions
 	Volumes    *catalog.Volumes
 	Catalog    *catalog.Catalog
@@ -31,17 +31,6 @@ type Problem struct {
 	Nodes, All []*Node
 	// Counts are how many pods each topology group counts in each domain before any pod to plan is placed.
 	Counts *Counts
-}
-
-// Settings are the parameters of a plan that affect what pods require.
-type Settings struct {
-	catalog.Settings
-	// IgnorePreferences says that preferred affinity and spread with ScheduleAnyway are ignored.
-	IgnorePreferences bool
-	// DefaultSpread returns the spread constraints of a pod that has none of its own. If it is nil, there are no defaults.
-	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
-	// Slack is the share of cpu and memory of a new node that is left free, from 0 to 0.5.
-	Slack float64
 }
 
 // A compiler builds a Problem. Fields other than Problem are used only by Compile.
@@ -70,7 +59,7 @@ type compiler struct {
 // joinGroups uses. compileNodes uses the demands of all classes, and numbers the domains of nodes. findReach uses
 // the catalog, and numbers the domains of new nodes. count uses all domains and the results of markOnNewNodes.
 // finishStages uses the groups, the domains of new nodes and the results of markOnNewNodes.
-func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
+func Compile(s *model.Snapshot, o catalog.Settings, pods []*model.Pod) *Problem {
 	d := catalog.NewDimensions(pods)
 	c := &compiler{
 		Problem: &Problem{
@@ -84,7 +73,7 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 		c.displaced[pod.Key] = true
 	}
 	c.keyOf(corev1.LabelHostname)
-	wait := Aside(func() { c.Catalog = catalog.Compile(s, c.Volumes, o.Settings) })
+	wait := Aside(func() { c.Catalog = catalog.Compile(s, c.Volumes, o) })
 	c.findRepulsions()
 	readDaemons(c)
 	classify(c)

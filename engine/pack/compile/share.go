@@ -32,17 +32,17 @@ type setCost struct {
 	cost int
 }
 
-// shareWork returns for each ruleSet whether the plan tries its pods. Nil means all. setOf[i] is the index of the
-// ruleSet of pod i of c.pods. read are the terms of all ruleSets. samples are the indices of one pod of each class.
+// shareWork returns for each ruleSet whether the plan tries its pods. Nil means all. read are the terms of all ruleSets.
+// samples are the indices of one pod of each class.
 //
 // Each namespace has the same share of maxWork. What a namespace does not use is left to those with more work. Within a
 // namespace, cheap ruleSets are tried first. The order of ruleSets of equal cost changes every rotationSeconds, so that
 // later plans try other ones.
-func shareWork(c *compiler, sets []ruleSet, setOf []int, read *topology.Book, samples []int) []bool {
+func shareWork(c *compiler, sets []ruleSet, read *topology.Book, samples []int) []bool {
 	if len(sets) <= alwaysTried {
 		return nil
 	}
-	demands := workByNamespace(c, sets, setOf, read, samples)
+	demands := workByNamespace(c, sets, read, samples)
 	total := map[string]int{}
 	for name, list := range demands {
 		for _, d := range list {
@@ -67,21 +67,8 @@ func shareWork(c *compiler, sets []ruleSet, setOf []int, read *topology.Book, sa
 	return tried
 }
 
-// workByNamespace returns, by namespace, the ruleSets whose work is charged to it. A ruleSet that pods of several
-// namespaces have is charged to the namespace with the fewest ruleSets.
-func workByNamespace(c *compiler, sets []ruleSet, setOf []int, read *topology.Book, samples []int) map[string][]setCost {
-	users := make([]map[string]bool, len(sets))
-	count := map[string]int{}
-	for i, pod := range c.pods {
-		n := setOf[i]
-		if users[n] == nil {
-			users[n] = map[string]bool{}
-		}
-		if ns := pod.Object.Namespace; !users[n][ns] {
-			users[n][ns] = true
-			count[ns]++
-		}
-	}
+// workByNamespace returns, by namespace, the ruleSets whose work is charged to it: to the namespace of ruleSet.first.
+func workByNamespace(c *compiler, sets []ruleSet, read *topology.Book, samples []int) map[string][]setCost {
 	labels := make([]map[string]string, len(samples))
 	for i, pod := range samples {
 		labels[i] = c.pods[pod].Object.Labels
@@ -89,18 +76,16 @@ func workByNamespace(c *compiler, sets []ruleSet, setOf []int, read *topology.Bo
 	breadths := read.Breadths(labels)
 	terms := map[string]bool{}
 	out := map[string][]setCost{}
-	for n := range sets {
-		payer := slices.MinFunc(slices.Collect(maps.Keys(users[n])), func(a, b string) int {
-			return cmp.Or(count[a]-count[b], cmp.Compare(a, b))
-		})
+	for n, set := range sets {
 		cost := setWork
-		for _, r := range sets[n].rules {
+		for _, r := range set.rules {
 			cost += breadths[read.Number(r.Term)]
 		}
-		if key := string(appendNodeRequirements(nil, &sets[n].first.Object.Spec)); !terms[key] {
+		if key := string(appendNodeRequirements(nil, &set.first.Object.Spec)); !terms[key] {
 			terms[key] = true
 			cost += termsWork
 		}
+		payer := set.first.Object.Namespace
 		out[payer] = append(out[payer], setCost{set: n, cost: cost})
 	}
 	return out

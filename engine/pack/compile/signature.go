@@ -27,7 +27,7 @@ func (c *compiler) appendRequirements(b []byte, pod *model.Pod) []byte {
 	b = encode.Int(b, int64(pod.Priority()))
 	b = encode.Int(b, int64(len(spec.ResourceClaims)))
 	b = catalog.EncodePorts(b, catalog.PortsOf(spec))
-	if defaults := c.Settings.defaultsOf(pod); hasPodRules(spec) || len(defaults) > 0 {
+	if defaults := c.defaultsOf(pod); hasPodRules(spec) || len(defaults) > 0 {
 		b = encode.String(b, pod.Object.Namespace)
 		b = encode.PodRules(b, spec)
 		b = encode.Messages(b, defaults)
@@ -75,11 +75,11 @@ func hasPodRules(spec *corev1.PodSpec) bool {
 }
 
 // defaultsOf returns the default spread constraints of a pod, none if it has spread constraints of its own.
-func (s *Settings) defaultsOf(pod *model.Pod) []corev1.TopologySpreadConstraint {
-	if s.DefaultSpread == nil || len(pod.Object.Spec.TopologySpreadConstraints) > 0 {
+func (c *compiler) defaultsOf(pod *model.Pod) []corev1.TopologySpreadConstraint {
+	if c.Settings.DefaultSpread == nil || len(pod.Object.Spec.TopologySpreadConstraints) > 0 {
 		return nil
 	}
-	return s.DefaultSpread(pod)
+	return c.Settings.DefaultSpread(pod)
 }
 
 // appendOwnLabels appends the values of the pod's labels that its matchLabelKeys and mismatchLabelKeys name.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
@@ -37,12 +38,11 @@ func (a *Placement) isMovable(c *compile.Class) bool {
 // are displaced. This happens if kube-scheduler binds pods to other nodes than planned. Such pods use the capacity that was
 // planned for other pods, and leave capacity free on the nodes for which they were planned.
 func (a *Placement) fewWait() bool {
-	left, nominated := 0, 0
-	for i := range a.Waiting {
-		left += len(a.Waiting[i])
-		nominated += len(a.Nominated[i])
+	left := 0
+	for _, pods := range a.Waiting {
+		left += len(pods)
 	}
-	return left > 0 && left <= min(maxWaiting, nominated) && len(a.problem.Snapshot.Displaced()) == 0
+	return left > 0 && left <= min(maxWaiting, a.kept) && len(a.problem.Snapshot.Displaced()) == 0
 }
 
 // MakeRoom places pods of the class on nodes from which it moves nominated pods to other nodes. It does nothing if the pods
@@ -71,14 +71,9 @@ func (a *Placement) targets(c *compile.Class) []int {
 			out = append(out, i)
 		}
 	}
-	registered := func(i int) int {
-		if a.problem.Nodes[i].Registered {
-			return 1
-		}
-		return 0
-	}
+	rank := func(i int) int { return map[bool]int{true: 1}[a.problem.Nodes[i].Registered] }
 	slices.SortStableFunc(out, func(x, y int) int {
-		return cmp.Or(registered(x)-registered(y), cmp.Compare(a.shortfall(c, x), a.shortfall(c, y)))
+		return cmp.Or(rank(x)-rank(y), cmp.Compare(a.shortfall(c, x), a.shortfall(c, y)))
 	})
 	return out[:min(len(out), maxTargets)]
 }
@@ -86,10 +81,18 @@ func (a *Placement) targets(c *compile.Class) []int {
 // shortfall returns the share of the request of a pod of class c that node i lacks: the maximum over all dimensions, 0 if
 // the pod fits.
 func (a *Placement) shortfall(c *compile.Class, i int) float64 {
+	short := slices.Clone(c.Demand.Amount)
+	vector.Subtract(short, a.nodes[i].room, 1)
+	return share(short, c.Demand.Amount)
+}
+
+// share returns the largest quotient of amounts and the demand, over all dimensions of which the demand is above 0. It is at
+// least 0.
+func share(amounts, demand []int64) float64 {
 	most := 0.0
-	for r, amount := range c.Demand.Amount {
-		if short := amount - a.nodes[i].room[r]; amount > 0 && short > 0 {
-			most = max(most, float64(short)/float64(amount))
+	for r, amount := range demand {
+		if amount > 0 {
+			most = max(most, float64(amounts[r])/float64(amount))
 		}
 	}
 	return most
@@ -132,14 +135,11 @@ func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 			continue
 		}
 		tried[candidate.class] = true
-		shortfall, weight := 0.0, 0.0
-		for r, amount := range c.Demand.Amount {
-			if amount > 0 {
-				freed := candidate.class.Demand.Amount[r]
-				weight = max(weight, float64(freed)/float64(amount))
-				shortfall = max(shortfall, float64(amount-a.nodes[i].room[r]-freed)/float64(amount))
-			}
-		}
+		freed := candidate.class.Demand.Amount
+		short := slices.Clone(c.Demand.Amount)
+		vector.Subtract(short, a.nodes[i].room, 1)
+		vector.Subtract(short, freed, 1)
+		shortfall, weight := share(short, c.Demand.Amount), share(freed, c.Demand.Amount)
 		if shortfall > after || shortfall == after && (to < 0 || weight >= size) {
 			continue
 		}
@@ -159,13 +159,7 @@ func (a *Placement) tightest(m movable, from int) int {
 		if i == from || a.Fits(m.class, m.class.Last(), i, []*model.Pod{m.pod}) == 0 {
 			continue
 		}
-		over := 0.0
-		for r, amount := range m.class.Demand.Amount {
-			if amount > 0 {
-				over = max(over, float64(a.nodes[i].room[r])/float64(amount))
-			}
-		}
-		if best < 0 || over < least {
+		if over := share(a.nodes[i].room, m.class.Demand.Amount); best < 0 || over < least {
 			best, least = i, over
 		}
 	}
@@ -175,10 +169,8 @@ func (a *Placement) tightest(m movable, from int) int {
 // move moves a pod from node from to node to, given by their indices.
 func (a *Placement) move(m movable, from, to int) {
 	f, t := &a.nodes[from], &a.nodes[to]
-	for r, amount := range m.class.Demand.Amount {
-		f.room[r] += amount
-		t.room[r] -= amount
-	}
+	vector.Subtract(f.room, m.class.Demand.Amount, -1)
+	vector.Subtract(t.room, m.class.Demand.Amount, 1)
 	f.movable = slices.DeleteFunc(f.movable, func(o movable) bool { return o.pod == m.pod })
 	t.movable = append(t.movable, m)
 	f.pods = slices.DeleteFunc(f.pods, func(o *model.Pod) bool { return o == m.pod })

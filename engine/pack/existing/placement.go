@@ -1,7 +1,6 @@
 package existing
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -20,9 +19,6 @@ type Placement struct {
 	// Waiting[c] are the pods of class c that are not placed yet, in key order. The last unkept[c] of them, or all if fewer are
 	// left, are nominated to a node, or were planned for one, that could not take them so far.
 	Waiting [][]*model.Pod
-	// Nominated[c] are the pods of class c that KeepNominated placed on the node to which they are nominated or for which
-	// they were planned.
-	Nominated [][]*model.Pod
 	// Order lists the placed pods, on existing and new nodes, in the order in which they were placed, except those of classes
 	// with Spec.Free. Free lists these: their places do not depend on other pods, and required affinity or anti-affinity does
 	// not select them.
@@ -36,24 +32,24 @@ type Placement struct {
 	meets   map[*catalog.NodeTerms][]int8 // meets[t][i] says whether node i meets t: 0 not known, 1 yes, -1 no
 	moves   bool                          // whether MakeRoom may move nominated pods; set by KeepNominated
 	unkept  []int                         // see Waiting
+	kept    int                           // the number of pods that keep placed
 	byName  map[string]int                // index in Problem.Nodes by the name of the node or its NodeClaim; set by KeepNominated
 }
 
 // A nodeState is the free capacity of a node, and the pods placed on it.
 type nodeState struct {
-	room       []int64         // free capacity by dimension
-	attachable map[string]int  // how many more volumes of each limited CSI driver fit
-	attached   map[string]bool // the attached volumes; keys as in compile.Node.Attached
-	pods       []*model.Pod
-	movable    []movable // the movable pods among pods
+	room    []int64 // free capacity by dimension
+	volumes compile.Attachments
+	pods    []*model.Pod
+	movable []movable // the movable pods among pods
 }
 
 // New returns a placement in which no pod to plan is placed. Waiting has neither the pods of refused classes nor the omitted
 // ones.
 func New(p *compile.Problem, omitted map[*model.Pod]bool) *Placement {
 	a := &Placement{
-		Counts: p.Counts.Clone(), Waiting: make([][]*model.Pod, len(p.Classes)), Nominated: make([][]*model.Pod, len(p.Classes)),
-		problem: p, nodes: make([]nodeState, len(p.Nodes)), meets: map[*catalog.NodeTerms][]int8{}, unkept: make([]int, len(p.Classes)),
+		Counts: p.Counts.Clone(), Waiting: make([][]*model.Pod, len(p.Classes)), problem: p, nodes: make([]nodeState, len(p.Nodes)),
+		meets: map[*catalog.NodeTerms][]int8{}, unkept: make([]int, len(p.Classes)),
 	}
 	for i, c := range p.Classes {
 		if !c.Refused.OK() {
@@ -65,7 +61,7 @@ func New(p *compile.Problem, omitted map[*model.Pod]bool) *Placement {
 		}
 	}
 	for i, n := range p.Nodes {
-		a.nodes[i] = nodeState{room: slices.Clone(n.Room), attachable: maps.Clone(n.Attachable), attached: maps.Clone(n.Attached)}
+		a.nodes[i] = nodeState{room: slices.Clone(n.Room), volumes: n.Volumes.Clone()}
 	}
 	return a
 }
@@ -141,7 +137,7 @@ func (a *Placement) keep(c *compile.Class, pods []*model.Pod) {
 			continue
 		}
 		a.put(c, last, node, one)
-		a.Nominated[c.Index] = append(a.Nominated[c.Index], pod)
+		a.kept++
 		if canMove {
 			a.nodes[node].movable = append(a.nodes[node].movable, movable{c, pod})
 		}
@@ -182,7 +178,9 @@ func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*mode
 	if _, refused := s.Tolerations.Refuse(node.Taints); refused || !a.meetsTerms(s.Terms, i) {
 		return 0
 	}
-	n = a.attachable(c, i, pods[:n])
+	if a.problem.UsesAttachments(c) {
+		n = a.problem.Attach(a.nodes[i].volumes.Clone(), pods[:n])
+	}
 	for r := range s.Rules {
 		if n <= 0 {
 			return 0
@@ -230,36 +228,13 @@ func (a *Placement) isDomainKnown(group, i int) bool {
 	return p.IsEligible(g, n) && n.Domain(g.Key) != compile.Unsettled
 }
 
-// attachable returns for how many of the pods, counted from the first, node i can attach the volumes. Pods that share a
-// volume need one attachment for it.
-func (a *Placement) attachable(c *compile.Class, i int, pods []*model.Pod) int {
-	if !a.problem.UsesAttachments(c) {
-		return len(pods)
-	}
-	left, attached := maps.Clone(a.nodes[i].attachable), maps.Clone(a.nodes[i].attached)
-	for k, pod := range pods {
-		for _, v := range a.problem.Volumes.Of(pod) {
-			if compile.AttachVolume(left, attached, v); left[v.Driver] < 0 {
-				return k
-			}
-		}
-	}
-	return len(pods)
-}
-
 // put places the pods on node i: it subtracts them from the free capacity, attaches their volumes, counts them, and applies
 // their required anti-affinity (Counts.Reserve).
 func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
 	node, state := a.problem.Nodes[i], &a.nodes[i]
 	state.pods = append(state.pods, pods...)
 	vector.Subtract(state.room, c.Demand.Amount, len(pods))
-	if a.problem.UsesAttachments(c) {
-		for _, pod := range pods {
-			for _, v := range a.problem.Volumes.Of(pod) {
-				compile.AttachVolume(state.attachable, state.attached, v)
-			}
-		}
-	}
+	a.problem.Attach(state.volumes, pods)
 	for _, m := range c.Members {
 		a.Counts.AddOn(m, node, len(pods), true)
 	}
