@@ -26,34 +26,27 @@ type count struct {
 // A domainCount is the highest possible number and the certain number of pods in a domain.
 type domainCount struct{ most, certain int }
 
-// add counts pods on a node whose topology key may have one of the values. Pods that are not certain are added to the highest
-// possible numbers only. For spread constraints, pods of a node with several possible domains are not certain either.
-func (c *count) add(n *Node, values []string, pods int, certain bool) {
-	if pods == 0 || len(values) == 0 || c.eligible != nil && !c.eligible.nodes[n] || n.Deleting && c.affinity {
+// newCount returns a count without pods over the domains of the term.
+func newCount(t *term) *count {
+	return &count{topologyKey: t.topologyKey, domains: make(map[string]domainCount)}
+}
+
+// add counts a pod on a node whose topology key may have one of the values. A pod that is not certain is added to the highest
+// possible numbers only. For spread constraints, a pod of a node with several possible domains is not certain either.
+func (c *count) add(n *Node, values []string, certain bool) {
+	if len(values) == 0 || c.eligible != nil && !c.eligible.nodes[n] || n.Deleting && c.affinity {
 		return
 	}
-	c.anywhere += pods
+	c.anywhere++
 	for _, value := range values {
 		d := c.domains[value]
-		d.most += pods
+		d.most++
 		c.domains[value] = d
 	}
 	if of := n.domain(c.topologyKey); certain && of.settled && (c.eligible == nil || len(of.values) == 1) {
 		d := c.domains[of.certain]
-		d.certain += pods
+		d.certain++
 		c.domains[of.certain] = d
-	}
-}
-
-// addPresent counts the pods of the group that are present before any planned pod.
-func (c *count) addPresent(g *group) {
-	running := g.running
-	if c.eligible != nil {
-		running = g.lasting
-	}
-	c.add(g.node, g.node.domain(c.topologyKey).values, running, true)
-	for _, d := range g.daemons {
-		c.add(g.node, g.node.valuesWith(d.Selector, c.topologyKey), 1, d.Certain)
 	}
 }
 

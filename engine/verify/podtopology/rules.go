@@ -23,6 +23,12 @@ type podRules struct {
 	// spread constraints.
 	selector    *nodematch.Selector
 	tolerations []corev1.Toleration
+
+	// newReplay sets the fields below. holders has a count of the pods with each anti-affinity term. The others are set only
+	// if the plan places pods with the rules. limits has a count of the pods that each spread constraint selects, avoids of
+	// those that each anti-affinity term selects. needs has a count for each affinity term, in the domains of the term, of
+	// the pods that all affinity terms select.
+	holders, limits, avoids, needs []*count
 }
 
 // none reports whether the pod has no rules.
