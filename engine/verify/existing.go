@@ -67,7 +67,7 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 			o.instanceType = it
 		}
 	}
-	list := &optionList{options: []*option{o}, labels: o.labels, free: model.Resources{}}
+	list := &optionList{options: []*option{o}, labels: o.labels}
 	c.suits(n.Name, list, taints, c.loadOf(n.Name, pods, ports))
 }
 

@@ -80,7 +80,7 @@ func newReplay(rules *Rules, nodes []*Node) *replay {
 // countHolders creates the counts of the pods with the anti-affinity terms of the rules, unless they exist.
 func (r *replay) countHolders(rules *podRules) {
 	for _, t := range rules.antiAffinity[len(rules.holders):] {
-		id := "holders " + t.id
+		id := fmt.Sprintf("holders %p", t)
 		if r.counts[id] == nil {
 			r.counts[id] = newCount(t)
 			for _, k := range r.kinds.selectedBy(t) {
@@ -112,15 +112,15 @@ func (r *replay) countSelected(rules *podRules) {
 		}
 		c := newCount(s.term)
 		c.eligible = r.eligible[id]
-		rules.limits = append(rules.limits, of("spread "+s.id+" "+id, c, s.term))
+		rules.limits = append(rules.limits, of(fmt.Sprintf("spread %p %s", s.term, id), c, s.term))
 	}
 	for _, t := range rules.affinity {
 		c := newCount(t)
 		c.affinity = true
-		rules.needs = append(rules.needs, of(fmt.Sprintf("affinity %q %s", idsOf(rules.affinity), t.id), c, rules.affinity...))
+		rules.needs = append(rules.needs, of(fmt.Sprintf("affinity %v %p", rules.affinity, t), c, rules.affinity...))
 	}
 	for _, t := range rules.antiAffinity {
-		rules.avoids = append(rules.avoids, of("antiAffinity "+t.id, newCount(t), t))
+		rules.avoids = append(rules.avoids, of(fmt.Sprintf("antiAffinity %p", t), newCount(t), t))
 	}
 }
 
