@@ -351,17 +351,21 @@ func (e *edit) finish() *Snapshot {
 			}
 		}
 	}
+	d := &e.next.derived
+	soft := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule }
 	for identity := range e.stale {
 		n := e.merge(identity)
-		e.next.derived.nodes.Put(e.token, identity, n, n != nil)
+		d.nodes.Put(e.token, identity, n, n != nil)
+		d.deleting.Put(e.token, identity, n, n != nil && n.Deleting)
+		d.repelling.Put(e.token, identity, n, n != nil && len(n.Repelling) > 0)
+		d.softlyTainted.Put(e.token, identity, n, n != nil && slices.ContainsFunc(n.Taints, soft))
 	}
 	if len(e.stale) > 0 {
-		nodes := e.next.derived.nodes
-		e.next.derived.lists = sync.OnceValue(func() nodeLists { return newNodeLists(nodes.Values()) })
+		d.list = sync.OnceValue(d.nodes.Values)
 	}
-	if e.next.derived.coverage = nil; e.next.derived.committed.Len() > 0 {
+	if d.coverage = nil; d.committed.Len() > 0 {
 		next := e.next
-		next.derived.coverage = sync.OnceValue(func() *commitment.Coverage { return newCoverage(next) })
+		d.coverage = sync.OnceValue(func() *commitment.Coverage { return newCoverage(next) })
 	}
 	return e.next
 }

@@ -33,9 +33,12 @@ type Snapshot struct {
 
 // derived holds values computed from the Objects. Apply keeps them up to date.
 type derived struct {
-	// nodes are the merged nodes by identity (see nodeIdentity), and lists returns lists of them.
+	// nodes are the merged nodes by identity (see nodeIdentity). list returns them in this order, and is nil if there are none.
 	nodes table.Table[*Node]
-	lists func() nodeLists
+	list  func() []*Node
+	// Each plan needs the nodes that are being deleted, those with pods in Node.Repelling, and those with a PreferNoSchedule
+	// taint. There are few of them.
+	deleting, repelling, softlyTainted table.Table[*Node]
 	// pending are the provisionable pods.
 	pending table.Table[*Pod]
 	// bound are the pods bound to each node name, in key order.
@@ -84,7 +87,7 @@ func (s *Snapshot) Pending() []*Pod { return s.derived.pending.Values() }
 // annotation do-not-disrupt protects at s.Now are omitted: they are not evicted yet, so a node for them would be empty.
 func (s *Snapshot) Displaced() []*Pod {
 	var pods []*Pod
-	for _, n := range listsOf(s).deleting {
+	for _, n := range s.derived.deleting.Each() {
 		for _, p := range n.Reschedulable() {
 			if protected, _, _ := DoNotDisrupt(p.Object, s.Now); !protected {
 				pods = append(pods, p)
@@ -94,6 +97,26 @@ func (s *Snapshot) Displaced() []*Pod {
 	slices.SortFunc(pods, func(a, b *Pod) int { return strings.Compare(a.Key, b.Key) })
 	return pods
 }
+
+// Nodes returns all nodes, existing and being launched, in the order of their identities.
+func (s *Snapshot) Nodes() []*Node { return slices.Clone(s.nodes()) }
+
+// NodesInOrder iterates over Nodes without copying the list.
+func (s *Snapshot) NodesInOrder() iter.Seq[*Node] { return slices.Values(s.nodes()) }
+
+// nodes returns the list of Nodes, which is read-only.
+func (s *Snapshot) nodes() []*Node {
+	if s.derived.list == nil {
+		return nil
+	}
+	return s.derived.list()
+}
+
+// Repelling returns the nodes of s with pods in Node.Repelling, in the order of their identities.
+func Repelling(s *Snapshot) []*Node { return s.derived.repelling.Values() }
+
+// SoftlyTainted reports whether some node of s has a PreferNoSchedule taint.
+func SoftlyTainted(s *Snapshot) bool { return s.derived.softlyTainted.Len() > 0 }
 
 // EachNode iterates over the identities and nodes in random order. It does not copy or sort them.
 func (s *Snapshot) EachNode() iter.Seq2[string, *Node] { return s.derived.nodes.Each() }
