@@ -125,19 +125,15 @@ func (s *Snapshot) EachNode() iter.Seq2[string, *Node] { return s.derived.nodes.
 // have in the same version. Both lists are in random order. A node that was only changed is in both lists. The work is
 // proportional to the parts of the snapshots that differ, which are few if s was made of old by a small Delta.
 func (s *Snapshot) NodeChanges(old *Snapshot) (now, before []*Node) {
-	s.derived.nodes.Differing(old.derived.nodes, func(new, former map[string]*Node) {
-		for k, n := range new {
-			if former[k] != n {
-				now = append(now, n)
+	changed := func(to, from table.Table[*Node]) (nodes []*Node) {
+		for k, n := range to.Unshared(from) {
+			if same, _ := from.Get(k); same != n {
+				nodes = append(nodes, n)
 			}
 		}
-		for k, n := range former {
-			if new[k] != n {
-				before = append(before, n)
-			}
-		}
-	})
-	return now, before
+		return nodes
+	}
+	return changed(s.derived.nodes, old.derived.nodes), changed(old.derived.nodes, s.derived.nodes)
 }
 
 // EachBound iterates in random order over the names in Node.BindingName to which pods are bound, with these pods in key order. It
