@@ -48,9 +48,8 @@ type derived struct {
 	nodeOf, claimOf table.Table[[]string]
 	// owned are the identities of the nodes that a claim owns, by claim name.
 	owned table.Table[[]string]
-	// committed are the commitments that cover some offering of a pool, by pool name. coverage is nil if there are none.
-	committed table.Table[[]*commitment.Commitment]
-	coverage  func() *commitment.Coverage
+	// coverage returns Coverage. It is nil for the zero Snapshot.
+	coverage func() *commitment.Coverage
 }
 
 // PromiseOf returns the name of the node or claim onto which p was planned, else of the node to which p is nominated,
@@ -181,7 +180,7 @@ func (s *Snapshot) Pool(name string) (*Pool, bool) { return s.pools.Get(name) }
 // Types returns the instance types that the pool's node class allows, in name order.
 func (s *Snapshot) Types(pool string) []*InstanceType {
 	types, _ := s.types.Get(pool)
-	return types
+	return types.all
 }
 
 // Daemons returns all daemons in key order.
@@ -218,5 +217,11 @@ type Objects struct {
 
 	pools   table.Table[*Pool]
 	daemons table.Table[*Daemon]
-	types   table.Table[[]*InstanceType] // by pool name
+	types   table.Table[poolTypes] // by pool name
+}
+
+// poolTypes are the instance types of a pool in name order, and the commitments that cover some of their offerings.
+type poolTypes struct {
+	all         []*InstanceType
+	commitments []*commitment.Commitment
 }
