@@ -9,9 +9,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// A count is the number of pods in each topology domain, updated during the replay. It counts either the pods that a
-// term selects or the pods that have an anti-affinity term.
+// A count is the number of pods in each topology domain, updated during the replay. It counts the pods that all of the terms
+// select. If holders is true, it counts the pods that have the one term, an anti-affinity term.
 type count struct {
+	terms       []*term
+	holders     bool
 	topologyKey string
 	domains     map[string]domainCount // by value of the topology key
 	// anywhere is how many pods may be in some domain.
@@ -25,11 +27,6 @@ type count struct {
 
 // A domainCount is the highest possible number and the certain number of pods in a domain.
 type domainCount struct{ most, certain int }
-
-// newCount returns a count without pods over the domains of the term.
-func newCount(t *term) *count {
-	return &count{topologyKey: t.topologyKey, domains: make(map[string]domainCount)}
-}
 
 // add counts a pod on a node whose topology key may have one of the values. A pod that is not certain is added to the highest
 // possible numbers only. For spread constraints, a pod of a node with several possible domains is not certain either.

@@ -43,7 +43,7 @@ func (p *pod) refusal(firstPod bool) *Violation {
 		anywhere += c.anywhere
 		missing = missing || c.domains[p.node.domain(c.topologyKey).certain].certain == 0
 	}
-	if !missing || firstPod && anywhere == 0 && p.kind.matches(p.rules.affinity...) {
+	if !missing || firstPod && anywhere == 0 && p.selectedBy(p.rules.affinity...) {
 		return nil
 	}
 	detail := "no pod that its required affinity selects is certain to be in its domain when it is placed"
@@ -78,7 +78,7 @@ func (p *pod) exclusion() *Violation {
 			return no("a pod that its required anti-affinity selects may be in %s %q", c.topologyKey, value)
 		}
 	}
-	for _, c := range p.kind.excluding {
+	for _, c := range p.excluding {
 		if value, n := c.most(p.node); n > 0 {
 			return no("required anti-affinity of a pod that may be in %s %q excludes it", c.topologyKey, value)
 		}
@@ -90,7 +90,7 @@ func (p *pod) exclusion() *Violation {
 func (p *pod) excess(s spreadConstraint, c *count) *Violation {
 	for _, value := range p.node.domain(s.topologyKey).values {
 		most := c.domains[value].most
-		if p.kind.matches(s.term) {
+		if p.selectedBy(s.term) {
 			most++ // the pod itself
 		}
 		if most <= s.maxSkew {

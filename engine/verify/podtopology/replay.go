@@ -2,9 +2,11 @@ package podtopology
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -22,8 +24,8 @@ func (rs *Rules) Check(nodes []*Node, order []*model.Pod) []Violation {
 // from their node. Running pods and DaemonSet pods are present from the start.
 type replay struct {
 	nodes    []*Node
-	kinds    *kinds
 	counts   map[string]*count       // by rule
+	byLabel  map[string][]*count     // by a label "key=value" of the pods that their terms select (see file)
 	eligible map[string]*eligibility // by eligibilityID
 	planned  []*pod                  // in the order of nodes
 	found    []Violation
@@ -34,9 +36,10 @@ type pod struct {
 	object *corev1.Pod
 	node   *Node
 	rules  *podRules
-	kind   *kind
 	// daemon is set for the pod of a DaemonSet that the node does not run yet.
 	daemon *Daemon
+	// counts are the counts that include the pod, excluding those of pods with an anti-affinity term that selects it.
+	counts, excluding []*count
 	// done is true if the pod is placed or reported.
 	done bool
 }
@@ -44,32 +47,32 @@ type pod struct {
 // newReplay returns a replay in which no planned pod is placed.
 func newReplay(rules *Rules, nodes []*Node) *replay {
 	r := &replay{
-		nodes: nodes, kinds: newKinds(rules.terms),
-		counts: make(map[string]*count), eligible: make(map[string]*eligibility),
+		nodes: nodes, counts: make(map[string]*count), byLabel: make(map[string][]*count), eligible: make(map[string]*eligibility),
 	}
 	var present []*pod
-	read := func(list *[]*pod, object *corev1.Pod, n *Node, d *Daemon) {
-		*list = append(*list, &pod{object: object, node: n, rules: rules.of(object), kind: r.kinds.of(object), daemon: d})
-	}
 	for _, n := range nodes {
 		n.domains = make(map[string]domain)
 		for _, p := range n.Running {
-			read(&present, p, n, nil)
+			present = append(present, &pod{object: p, node: n, rules: rules.of(p)})
 		}
 		for i := range n.Daemons {
 			d := &n.Daemons[i]
 			d.Certain = d.Certain && !rules.mayExclude(d.Pod)
-			read(&present, d.Pod, n, d)
+			present = append(present, &pod{object: d.Pod, node: n, rules: rules.of(d.Pod), daemon: d})
 		}
 		for _, p := range n.Planned {
-			read(&r.planned, p.Object, n, nil)
+			r.planned = append(r.planned, &pod{object: p.Object, node: n, rules: rules.of(p.Object)})
 		}
 	}
-	for _, p := range slices.Concat(present, r.planned) {
+	all := slices.Concat(present, r.planned)
+	for _, p := range all {
 		r.countHolders(p.rules)
 	}
 	for _, p := range r.planned {
 		r.countSelected(p.rules)
+	}
+	for _, p := range all {
+		r.findCounts(p)
 	}
 	for _, p := range present {
 		p.add()
@@ -80,14 +83,8 @@ func newReplay(rules *Rules, nodes []*Node) *replay {
 // countHolders creates the counts of the pods with the anti-affinity terms of the rules, unless they exist.
 func (r *replay) countHolders(rules *podRules) {
 	for _, t := range rules.antiAffinity[len(rules.holders):] {
-		id := fmt.Sprintf("holders %p", t)
-		if r.counts[id] == nil {
-			r.counts[id] = newCount(t)
-			for _, k := range r.kinds.selectedBy(t) {
-				k.excluding = append(k.excluding, r.counts[id])
-			}
-		}
-		rules.holders = append(rules.holders, r.counts[id])
+		c := &count{topologyKey: t.topologyKey, terms: []*term{t}, holders: true}
+		rules.holders = append(rules.holders, r.shared(fmt.Sprintf("holders %p", t), c))
 	}
 }
 
@@ -96,32 +93,86 @@ func (r *replay) countSelected(rules *podRules) {
 	if len(rules.limits)+len(rules.needs)+len(rules.avoids) > 0 {
 		return
 	}
-	of := func(id string, c *count, terms ...*term) *count {
-		if r.counts[id] == nil {
-			r.counts[id] = c
-			for _, k := range r.kinds.selectedBy(terms...) {
-				k.counts = append(k.counts, c)
-			}
-		}
-		return r.counts[id]
-	}
 	for _, s := range rules.spread {
 		id := s.eligibilityID(rules)
 		if r.eligible[id] == nil {
 			r.eligible[id] = s.eligibility(rules, r.nodes)
 		}
-		c := newCount(s.term)
-		c.eligible = r.eligible[id]
-		rules.limits = append(rules.limits, of(fmt.Sprintf("spread %p %s", s.term, id), c, s.term))
+		c := &count{topologyKey: s.topologyKey, terms: []*term{s.term}, eligible: r.eligible[id]}
+		rules.limits = append(rules.limits, r.shared(fmt.Sprintf("spread %p %s", s.term, id), c))
 	}
 	for _, t := range rules.affinity {
-		c := newCount(t)
-		c.affinity = true
-		rules.needs = append(rules.needs, of(fmt.Sprintf("affinity %v %p", rules.affinity, t), c, rules.affinity...))
+		c := &count{topologyKey: t.topologyKey, terms: rules.affinity, affinity: true}
+		rules.needs = append(rules.needs, r.shared(fmt.Sprintf("affinity %v %s", rules.affinity, t.topologyKey), c))
 	}
 	for _, t := range rules.antiAffinity {
-		rules.avoids = append(rules.avoids, of(fmt.Sprintf("antiAffinity %p", t), newCount(t), t))
+		c := &count{topologyKey: t.topologyKey, terms: []*term{t}}
+		rules.avoids = append(rules.avoids, r.shared(fmt.Sprintf("antiAffinity %p", t), c))
 	}
+}
+
+// shared returns the count with that id. If there is none, it is c.
+func (r *replay) shared(id string, c *count) *count {
+	if known, ok := r.counts[id]; ok {
+		return known
+	}
+	c.domains = make(map[string]domainCount)
+	r.counts[id] = c
+	r.file(c)
+	return c
+}
+
+// file adds the count to byLabel. If its first term requires one of several values of a label, it is filed under each of them,
+// otherwise under the empty text. Of several such labels, the one with the fewest counts is used.
+func (r *replay) file(c *count) {
+	requirements, selectable := c.terms[0].selector.Requirements()
+	if !selectable {
+		return
+	}
+	texts, fewest := []string{""}, math.MaxInt
+	for _, q := range requirements {
+		switch q.Operator() {
+		case selection.In, selection.Equals, selection.DoubleEquals:
+			var some []string
+			filed := 0
+			for v := range q.Values() {
+				some = append(some, q.Key()+"="+v)
+				filed += len(r.byLabel[q.Key()+"="+v])
+			}
+			if filed < fewest {
+				texts, fewest = some, filed
+			}
+		}
+	}
+	for _, text := range texts {
+		r.byLabel[text] = append(r.byLabel[text], c)
+	}
+}
+
+// findCounts sets counts and excluding of the pod.
+func (r *replay) findCounts(p *pod) {
+	texts := []string{""}
+	for key, v := range p.object.Labels {
+		texts = append(texts, key+"="+v)
+	}
+	slices.Sort(texts)
+	p.counts = slices.Clone(p.rules.holders)
+	for _, text := range texts {
+		for _, c := range r.byLabel[text] {
+			switch {
+			case !p.selectedBy(c.terms...):
+			case c.holders:
+				p.excluding = append(p.excluding, c)
+			default:
+				p.counts = append(p.counts, c)
+			}
+		}
+	}
+}
+
+// selectedBy reports whether each of the terms selects the pod.
+func (p *pod) selectedBy(terms ...*term) bool {
+	return !slices.ContainsFunc(terms, func(t *term) bool { return !t.matches(p.object.Namespace, p.object.Labels) })
 }
 
 // run places the pods of the order, then all others.
@@ -188,14 +239,12 @@ func (p *pod) place() {
 
 // add adds the pod to all counts that include it. Spread constraints do not count a pod that is being deleted.
 func (p *pod) add() {
-	for _, counts := range [][]*count{p.kind.counts, p.rules.holders} {
-		for _, c := range counts {
-			switch {
-			case p.daemon != nil:
-				c.add(p.node, p.node.valuesWith(p.daemon.Selector, c.topologyKey), p.daemon.Certain)
-			case c.eligible == nil || p.object.DeletionTimestamp == nil:
-				c.add(p.node, p.node.domain(c.topologyKey).values, true)
-			}
+	for _, c := range p.counts {
+		switch {
+		case p.daemon != nil:
+			c.add(p.node, p.node.valuesWith(p.daemon.Selector, c.topologyKey), p.daemon.Certain)
+		case c.eligible == nil || p.object.DeletionTimestamp == nil:
+			c.add(p.node, p.node.domain(c.topologyKey).values, true)
 		}
 	}
 }
