@@ -34,11 +34,6 @@ type podRules struct {
 // none reports whether the pod has no rules.
 func (r *podRules) none() bool { return len(r.affinity)+len(r.antiAffinity)+len(r.spread) == 0 }
 
-// id returns a text that is equal for equal rules only. It has the addresses of terms.
-func (r *podRules) id() string {
-	return fmt.Sprintf("%v %v %v %p\n", r.affinity, r.antiAffinity, r.spread, r.selector) + tolerationsText(r.tolerations)
-}
-
 // tolerationsText returns a text that is equal for equal lists of tolerations.
 func tolerationsText(tolerations []corev1.Toleration) string {
 	var b strings.Builder
@@ -99,7 +94,8 @@ func (rs *Rules) share(pod *corev1.Pod, r *podRules) {
 	if r.none() {
 		return
 	}
-	id := r.id()
+	// The addresses of terms and selectors identify them.
+	id := fmt.Sprintf("%v %v %v %p\n", r.affinity, r.antiAffinity, r.spread, r.selector) + tolerationsText(r.tolerations)
 	r = cmp.Or(rs.byID[id], r)
 	rs.byID[id], rs.byPod[pod] = r, r
 }
