@@ -41,6 +41,10 @@ func (s *Snapshot) Coverage() *commitment.Coverage {
 }
 
 func newCoverage(s *Snapshot) *commitment.Coverage {
+	commitments := commitmentsOf(s)
+	if len(commitments) == 0 {
+		return nil
+	}
 	number := map[*Offering]int{}
 	var classes []commitment.Class
 	var nodes []commitment.Node
@@ -57,7 +61,7 @@ func newCoverage(s *Snapshot) *commitment.Coverage {
 		}
 		nodes = append(nodes, commitment.Node{Name: n.Name, Class: k, Ending: n.Deleting})
 	}
-	return commitment.CoverNodes(commitmentsOf(s), classes, nodes)
+	return commitment.CoverNodes(commitments, classes, nodes)
 }
 
 func oldestFirst(a, b *Node) int {
@@ -67,7 +71,7 @@ func oldestFirst(a, b *Node) int {
 // coverable returns the offering of the node if a commitment can cover it, else nil. name is its instance type and zone.
 // A claim that is not launched and has no instance type label counts as its cheapest offering (see wished).
 func (s *Snapshot) coverable(n *Node) (o *Offering, name string) {
-	if _, ok := s.derived.committed.Get(n.Pool); !ok {
+	if types, _ := s.types.Get(n.Pool); len(types.commitments) == 0 {
 		return nil, ""
 	}
 	t := s.typeOf(n)
@@ -86,8 +90,8 @@ func (s *Snapshot) coverable(n *Node) (o *Offering, name string) {
 // commitmentsOf returns the commitments of s in the order in which they apply.
 func commitmentsOf(s *Snapshot) (out []*commitment.Commitment) {
 	seen := map[string]bool{}
-	for _, list := range s.derived.committed.Values() {
-		for _, x := range list {
+	for _, types := range s.types.Values() {
+		for _, x := range types.commitments {
 			if !seen[x.ID] {
 				seen[x.ID] = true
 				out = append(out, x)

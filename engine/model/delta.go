@@ -150,7 +150,6 @@ func (e *edit) remove(r Ref) {
 	case KindPool:
 		e.next.pools.Remove(e.token, r.Key)
 		e.next.types.Remove(e.token, r.Key)
-		e.next.derived.committed.Remove(e.token, r.Key)
 	case KindDaemon:
 		e.next.daemons.Remove(e.token, r.Key)
 	}
@@ -162,9 +161,7 @@ func (e *edit) setTypes(pool string, types []*InstanceType) {
 	if !slices.IsSortedFunc(types, byName) {
 		types = slices.SortedStableFunc(slices.Values(types), byName)
 	}
-	e.next.types.Set(e.token, pool, types)
-	commitments := covering(types)
-	e.next.derived.committed.Put(e.token, pool, commitments, len(commitments) > 0)
+	e.next.types.Set(e.token, pool, poolTypes{types, covering(types)})
 }
 
 // setPods adds or replaces pods. waiting[i] reports whether pods[i] is provisionable. From 2*podsPerPart
@@ -217,32 +214,24 @@ func (e *edit) removePod(key string) {
 func (e *edit) bind(p *Pod, bound bool) {
 	if p.Bound() {
 		e.moved[p.Object.Spec.NodeName] = true
-		list := sortedList[*Pod]{&e.next.derived.bound, byKey}
-		list.put(e.token, p.Object.Spec.NodeName, p, bound)
+		byKey := func(a, b *Pod) int { return strings.Compare(a.Key, b.Key) }
+		list(e, &e.next.derived.bound, p.Object.Spec.NodeName, p, byKey, bound)
 	}
 }
 
-func byKey(a, b *Pod) int { return strings.Compare(a.Key, b.Key) }
-
-// A sortedList is a table of lists without equal elements. order sorts each list. An empty list has no key.
-type sortedList[E any] struct {
-	table *table.Table[[]E]
-	order func(a, b E) int
-}
-
-// put inserts v into the list of the key if present is true, else removes it. It changes no list in place.
-func (l sortedList[E]) put(by *table.Token, key string, v E, present bool) {
-	list, _ := l.table.Get(key)
-	at, found := slices.BinarySearchFunc(list, v, l.order)
+// list inserts v into the list of the key, which order sorts, if present is true, else removes it. It changes no list in place. An
+// empty list has no key.
+func list[V any](e *edit, t *table.Table[[]V], key string, v V, order func(a, b V) int, present bool) {
+	old, _ := t.Get(key)
+	at, found := slices.BinarySearchFunc(old, v, order)
 	switch {
 	case found == present:
 		return
 	case present:
-		list = slices.Insert(slices.Clone(list), at, v)
+		t.Set(e.token, key, slices.Insert(slices.Clone(old), at, v))
 	default:
-		list = slices.Delete(slices.Clone(list), at, at+1)
+		t.Put(e.token, key, slices.Delete(slices.Clone(old), at, at+1), len(old) > 1)
 	}
-	l.table.Put(by, key, list, len(list) > 0)
 }
 
 // nodeIdentity and claimIdentity return the key under which a node and its claim are merged: the provider ID.
@@ -288,9 +277,9 @@ func (e *edit) removeNode(name string) {
 // indexNode adds the node to nodeOf and owned if present is true, else removes it.
 func (e *edit) indexNode(o *corev1.Node, present bool) {
 	e.stale[nodeIdentity(o)] = true
-	e.list(&e.next.derived.nodeOf, nodeIdentity(o), o.Name, present)
+	list(e, &e.next.derived.nodeOf, nodeIdentity(o), o.Name, strings.Compare, present)
 	if owner := claimRef(o); owner != nil {
-		e.list(&e.next.derived.owned, owner.Name, nodeIdentity(o), present)
+		list(e, &e.next.derived.owned, owner.Name, nodeIdentity(o), strings.Compare, present)
 	}
 }
 
@@ -310,19 +299,14 @@ func (e *edit) removeClaim(name string) {
 // depends on it (see the method early).
 func (e *edit) indexClaim(o *apiv1.NodeClaim, present bool) {
 	e.stale[claimIdentity(o)] = true
-	e.list(&e.next.derived.claimOf, claimIdentity(o), o.Name, present)
+	list(e, &e.next.derived.claimOf, claimIdentity(o), o.Name, strings.Compare, present)
 	if node := o.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
-		e.list(&e.next.derived.claimOf, nameKey(node), o.Name, present)
+		list(e, &e.next.derived.claimOf, nameKey(node), o.Name, strings.Compare, present)
 	}
 	identities, _ := e.next.derived.owned.Get(o.Name)
 	for _, identity := range identities {
 		e.stale[identity] = true
 	}
-}
-
-// list inserts a name into the sorted list of the key if present is true, else removes it.
-func (e *edit) list(t *table.Table[[]string], key, name string, present bool) {
-	sortedList[string]{t, strings.Compare}.put(e.token, key, name, present)
 }
 
 // claimRef returns the owner reference of a node to its NodeClaim, nil if there is none.
@@ -351,19 +335,20 @@ func (e *edit) finish() *Snapshot {
 			}
 		}
 	}
+	next, d := e.next, &e.next.derived
+	soft := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule }
 	for identity := range e.stale {
 		n := e.merge(identity)
-		e.next.derived.nodes.Put(e.token, identity, n, n != nil)
+		d.nodes.Put(e.token, identity, n, n != nil)
+		d.deleting.Put(e.token, identity, n, n != nil && n.Deleting)
+		d.repelling.Put(e.token, identity, n, n != nil && len(n.Repelling) > 0)
+		d.softlyTainted.Put(e.token, identity, n, n != nil && slices.ContainsFunc(n.Taints, soft))
 	}
 	if len(e.stale) > 0 {
-		nodes := e.next.derived.nodes
-		e.next.derived.lists = sync.OnceValue(func() nodeLists { return newNodeLists(nodes.Values()) })
+		d.list = sync.OnceValue(d.nodes.Values)
 	}
-	if e.next.derived.coverage = nil; e.next.derived.committed.Len() > 0 {
-		next := e.next
-		next.derived.coverage = sync.OnceValue(func() *commitment.Coverage { return newCoverage(next) })
-	}
-	return e.next
+	d.coverage = sync.OnceValue(func() *commitment.Coverage { return newCoverage(next) })
+	return next
 }
 
 // merge returns the Node with the identity. It returns nil if there is none, or if early or newNode omits it.

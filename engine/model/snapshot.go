@@ -33,9 +33,12 @@ type Snapshot struct {
 
 // derived holds values computed from the Objects. Apply keeps them up to date.
 type derived struct {
-	// nodes are the merged nodes by identity (see nodeIdentity), and lists returns lists of them.
+	// nodes are the merged nodes by identity (see nodeIdentity). list returns them in this order, and is nil if there are none.
 	nodes table.Table[*Node]
-	lists func() nodeLists
+	list  func() []*Node
+	// Each plan needs the nodes that are being deleted, those with pods in Node.Repelling, and those with a PreferNoSchedule
+	// taint. There are few of them.
+	deleting, repelling, softlyTainted table.Table[*Node]
 	// pending are the provisionable pods.
 	pending table.Table[*Pod]
 	// bound are the pods bound to each node name, in key order.
@@ -45,9 +48,8 @@ type derived struct {
 	nodeOf, claimOf table.Table[[]string]
 	// owned are the identities of the nodes that a claim owns, by claim name.
 	owned table.Table[[]string]
-	// committed are the commitments that cover some offering of a pool, by pool name. coverage is nil if there are none.
-	committed table.Table[[]*commitment.Commitment]
-	coverage  func() *commitment.Coverage
+	// coverage returns Coverage. It is nil for the zero Snapshot.
+	coverage func() *commitment.Coverage
 }
 
 // PromiseOf returns the name of the node or claim onto which p was planned, else of the node to which p is nominated,
@@ -84,7 +86,7 @@ func (s *Snapshot) Pending() []*Pod { return s.derived.pending.Values() }
 // annotation do-not-disrupt protects at s.Now are omitted: they are not evicted yet, so a node for them would be empty.
 func (s *Snapshot) Displaced() []*Pod {
 	var pods []*Pod
-	for _, n := range listsOf(s).deleting {
+	for _, n := range s.derived.deleting.Each() {
 		for _, p := range n.Reschedulable() {
 			if protected, _, _ := DoNotDisrupt(p.Object, s.Now); !protected {
 				pods = append(pods, p)
@@ -95,6 +97,26 @@ func (s *Snapshot) Displaced() []*Pod {
 	return pods
 }
 
+// Nodes returns all nodes, existing and being launched, in the order of their identities.
+func (s *Snapshot) Nodes() []*Node { return slices.Clone(s.nodes()) }
+
+// NodesInOrder iterates over Nodes without copying the list.
+func (s *Snapshot) NodesInOrder() iter.Seq[*Node] { return slices.Values(s.nodes()) }
+
+// nodes returns the list of Nodes, which is read-only.
+func (s *Snapshot) nodes() []*Node {
+	if s.derived.list == nil {
+		return nil
+	}
+	return s.derived.list()
+}
+
+// Repelling returns the nodes of s with pods in Node.Repelling, in the order of their identities.
+func Repelling(s *Snapshot) []*Node { return s.derived.repelling.Values() }
+
+// SoftlyTainted reports whether some node of s has a PreferNoSchedule taint.
+func SoftlyTainted(s *Snapshot) bool { return s.derived.softlyTainted.Len() > 0 }
+
 // EachNode iterates over the identities and nodes in random order. It does not copy or sort them.
 func (s *Snapshot) EachNode() iter.Seq2[string, *Node] { return s.derived.nodes.Each() }
 
@@ -102,19 +124,15 @@ func (s *Snapshot) EachNode() iter.Seq2[string, *Node] { return s.derived.nodes.
 // have in the same version. Both lists are in random order. A node that was only changed is in both lists. The work is
 // proportional to the parts of the snapshots that differ, which are few if s was made of old by a small Delta.
 func (s *Snapshot) NodeChanges(old *Snapshot) (now, before []*Node) {
-	s.derived.nodes.Differing(old.derived.nodes, func(new, former map[string]*Node) {
-		for k, n := range new {
-			if former[k] != n {
-				now = append(now, n)
+	changed := func(to, from table.Table[*Node]) (nodes []*Node) {
+		for k, n := range to.Unshared(from) {
+			if same, _ := from.Get(k); same != n {
+				nodes = append(nodes, n)
 			}
 		}
-		for k, n := range former {
-			if new[k] != n {
-				before = append(before, n)
-			}
-		}
-	})
-	return now, before
+		return nodes
+	}
+	return changed(s.derived.nodes, old.derived.nodes), changed(old.derived.nodes, s.derived.nodes)
 }
 
 // EachBound iterates in random order over the names in Node.BindingName to which pods are bound, with these pods in key order. It
@@ -162,7 +180,7 @@ func (s *Snapshot) Pool(name string) (*Pool, bool) { return s.pools.Get(name) }
 // Types returns the instance types that the pool's node class allows, in name order.
 func (s *Snapshot) Types(pool string) []*InstanceType {
 	types, _ := s.types.Get(pool)
-	return types
+	return types.all
 }
 
 // Daemons returns all daemons in key order.
@@ -199,5 +217,11 @@ type Objects struct {
 
 	pools   table.Table[*Pool]
 	daemons table.Table[*Daemon]
-	types   table.Table[[]*InstanceType] // by pool name
+	types   table.Table[poolTypes] // by pool name
+}
+
+// poolTypes are the instance types of a pool in name order, and the commitments that cover some of their offerings.
+type poolTypes struct {
+	all         []*InstanceType
+	commitments []*commitment.Commitment
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,9 +28,26 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 	}
 	next := e.finish()
 	if len(e.stale) > 0 {
-		next.derived.lists = sync.OnceValue(func() nodeLists { return listsOf(s).changed(next, e.stale) })
+		next.derived.list = sync.OnceValue(func() []*Node { return next.changed(s.nodes(), e.stale) })
 	}
 	return next
+}
+
+// changed returns the list of the nodes of s. Only nodes with the given identities differ from those in the list old. Sorting all
+// nodes would take longer.
+func (s *Snapshot) changed(old []*Node, identities map[string]bool) []*Node {
+	all := make([]*Node, 0, s.derived.nodes.Len())
+	for _, id := range slices.Sorted(maps.Keys(identities)) {
+		i, found := slices.BinarySearchFunc(old, id, func(n *Node, id string) int { return strings.Compare(n.identity(), id) })
+		all, old = append(all, old[:i]...), old[i:]
+		if found {
+			old = old[1:]
+		}
+		if n, ok := s.derived.nodes.Get(id); ok {
+			all = append(all, n)
+		}
+	}
+	return append(all, old...)
 }
 
 // release makes the reschedulable pods pending, and removes the others. pods are all pods of one node or claim.

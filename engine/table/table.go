@@ -239,29 +239,26 @@ func (p *part[V]) remove(by *Token, hash uint64, key string, bits int) *part[V] 
 	return p
 }
 
-// Differing calls f for parts of the tables that differ, with the entries of such a part in t and in old. Each key with different
-// values, and each key that only one of the tables has, is in exactly one call. Keys with equal values may be in a call, too.
-func (t Table[V]) Differing(old Table[V], f func(now, then map[string]V)) {
-	differing(t.root, old.root, f)
-}
-
-func differing[V any](now, then *part[V], f func(now, then map[string]V)) {
-	switch {
-	case now == then:
-	case now != nil && then != nil && now.inner != nil && then.inner != nil:
-		for i := range now.inner {
-			differing(now.inner[i], then.inner[i], f)
-		}
-	default:
-		f(mapOf(now), mapOf(then))
+// Unshared iterates in random order over the entries of t in parts that old does not have. They include each key whose value in
+// old is another one, or that old lacks. Other entries may be included, too.
+func (t Table[V]) Unshared(old Table[V]) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		unshared(t.root, old.root, func(e *entry[V]) bool { return yield(e.key, e.value) })
 	}
 }
 
-func mapOf[V any](p *part[V]) map[string]V {
-	m := map[string]V{}
-	p.each(func(e *entry[V]) bool {
-		m[e.key] = e.value
+// unshared is each for the parts of p that old does not have.
+func unshared[V any](p, old *part[V], yield func(*entry[V]) bool) bool {
+	switch {
+	case p == old:
 		return true
-	})
-	return m
+	case p == nil || old == nil || p.inner == nil || old.inner == nil:
+		return p.each(yield)
+	}
+	for i := range p.inner {
+		if !unshared(p.inner[i], old.inner[i], yield) {
+			return false
+		}
+	}
+	return true
 }

@@ -69,20 +69,18 @@ func wantDifference(t *rapid.T, table, before Table[int], content, was map[strin
 	}
 	shared(now, was)
 	shared(then, content)
-	table.Differing(before, func(a, b map[string]int) {
-		for key, v := range a {
-			if content[key] != v {
-				t.Fatalf("%s is told to be %d", key, v)
-			}
-			delete(now, key)
+	for key, v := range table.Unshared(before) {
+		if content[key] != v {
+			t.Fatalf("%s is told to be %d", key, v)
 		}
-		for key, v := range b {
-			if was[key] != v {
-				t.Fatalf("%s is told to have been %d", key, v)
-			}
-			delete(then, key)
+		delete(now, key)
+	}
+	for key, v := range before.Unshared(table) {
+		if was[key] != v {
+			t.Fatalf("%s is told to have been %d", key, v)
 		}
-	})
+		delete(then, key)
+	}
 	if len(now)+len(then) > 0 {
 		t.Fatalf("not told: %v, before %v", now, then)
 	}
@@ -96,13 +94,13 @@ func TestTableWithEqualHashes(t *testing.T) {
 	for i := range many {
 		root, _, _ = root.set(by, entry[int]{hash: 7, key: strconv.Itoa(i), value: i}, 0)
 	}
-	if all := mapOf(root); len(all) != many {
+	if all := maps.Collect(Table[int]{root: root}.Each()); len(all) != many {
 		t.Fatalf("%d entries, want %d", len(all), many)
 	}
 	for i := range many {
 		root = root.remove(by, 7, strconv.Itoa(i), 0)
 	}
 	if root != nil {
-		t.Fatalf("left: %v", mapOf(root))
+		t.Fatalf("left: %v", maps.Collect(Table[int]{root: root}.Each()))
 	}
 }

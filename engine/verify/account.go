@@ -21,18 +21,16 @@ func (c *checker) account() {
 	}
 	times := make(map[string]int)
 	for _, p := range all {
-		if times[p.Key]++; times[p.Key] == 1 {
+		switch times[p.Key]++; times[p.Key] {
+		case 1:
 			c.needsPlace(p)
+		case 2:
+			c.add(Violation{Rule: RuleAccount, Pod: p.Key, Detail: "is placed or refused more than once"})
 		}
 	}
 	for _, p := range c.snapshot.Pending() {
 		if times[p.Key] == 0 {
 			c.add(Violation{Rule: RuleAccount, Pod: p.Key, Detail: "is pending, but neither placed nor refused"})
-		}
-	}
-	for _, p := range all {
-		if times[p.Key] > 1 {
-			c.add(Violation{Rule: RuleAccount, Pod: p.Key, Detail: "is placed or refused more than once"})
 		}
 	}
 }

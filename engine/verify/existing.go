@@ -57,17 +57,13 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 		present.volumes = append(present.volumes, c.catalog.attachmentsOf(p)...)
 	}
 	o := &option{
+		instanceType: model.TypeNamed(c.snapshot.Types(n.Pool), n.Labels[corev1.LabelInstanceTypeStable]),
 		allocatable:  n.Allocatable,
 		attachLimits: c.catalog.attachLimitsOf(n),
 		labels:       []*nodematch.LabelSet{labels},
 		present:      []*demand{present},
 	}
-	for _, it := range c.snapshot.Types(n.Pool) {
-		if it.Name == n.Labels[corev1.LabelInstanceTypeStable] {
-			o.instanceType = it
-		}
-	}
-	list := &optionList{options: []*option{o}, labels: o.labels, free: model.Resources{}}
+	list := &optionList{options: []*option{o}, labels: o.labels}
 	c.suits(n.Name, list, taints, c.loadOf(n.Name, pods, ports))
 }
 

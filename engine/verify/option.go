@@ -184,19 +184,15 @@ type optionList struct {
 	// problems are the violations of the list for any node: each type must belong to the pool, be listed once, and
 	// break no rule.
 	problems []Violation
-	// free caches, by resource, the lowest amount that present pods leave on any of the options.
-	free model.Resources
 	// sorted is true if the options are sorted by price, with or without the prices of reservations.
 	sorted bool
-	// hostPorts is true if a pod that may be present on one of the options uses a host port.
-	hostPorts bool
 }
 
 // listOf returns the option list of n, a node of the template.
 func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
 	if len(n.Options) == 0 {
 		none := Violation{Rule: RuleType, Detail: "has no instance type to launch"}
-		return &optionList{problems: []Violation{none}, free: model.Resources{}}
+		return &optionList{problems: []Violation{none}}
 	}
 	if l := t.lists[&n.Options[0]]; l != nil && len(l.options) == len(n.Options) {
 		return l
@@ -231,12 +227,11 @@ func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
 
 // newList returns the options of the types, without checking them.
 func (c *catalog) newList(t *template, types []*model.InstanceType) *optionList {
-	l := &optionList{free: model.Resources{}}
+	l := &optionList{}
 	known := make(map[*nodematch.LabelSet]bool)
 	for _, it := range types {
 		o := c.optionOf(t, it)
 		l.options = append(l.options, o)
-		l.hostPorts = l.hostPorts || slices.ContainsFunc(o.present, func(d *demand) bool { return len(d.ports) > 0 })
 		for _, set := range o.labels {
 			if !known[set] {
 				l.labels = append(l.labels, set)
@@ -245,28 +240,4 @@ func (c *catalog) newList(t *template, types []*model.InstanceType) *optionList 
 		}
 	}
 	return l
-}
-
-// holds reports whether each option has room for the load, whichever pods are present. If the load and some present pod have
-// host ports, it returns false without comparing them.
-func (l *optionList) holds(load *load) bool {
-	if l.hostPorts && len(load.ports) > 0 {
-		return false
-	}
-	for name, want := range load.requests {
-		least, ok := l.free[name]
-		if !ok {
-			least = math.MaxInt64
-			for _, o := range l.options {
-				for _, d := range o.present {
-					least = min(least, o.allocatable[name]-d.requests[name])
-				}
-			}
-			l.free[name] = least
-		}
-		if want > 0 && want > least || want >= model.MaxAmount {
-			return false
-		}
-	}
-	return true
 }

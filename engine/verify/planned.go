@@ -63,6 +63,7 @@ func (c *checker) problemOf(pool *model.Pool) string {
 type load struct {
 	pods     []*demand
 	requests model.Resources
+	names    []corev1.ResourceName  // of requests
 	ports    []corev1.ContainerPort // host ports of these pods and of the other pods of the node
 	rules    []nodeRule             // without duplicate selectors
 }
@@ -106,6 +107,7 @@ func (c *checker) loadOf(node string, pods []*model.Pod, ports []corev1.Containe
 			l.addRule(nodeRule{a.selector, d.key, a.claim})
 		}
 	}
+	l.names = l.requests.Names()
 	return l
 }
 
@@ -125,10 +127,8 @@ func (c *checker) suits(node string, list *optionList, taints []corev1.Taint, l 
 				Detail: "does not tolerate " + t.ToString()})
 		}
 	}
-	if !list.holds(l) {
-		for _, o := range list.options {
-			c.fits(node, o, l)
-		}
+	for _, o := range list.options {
+		c.fits(node, o, l)
 	}
 	for _, r := range l.rules {
 		at := slices.IndexFunc(list.labels, func(s *nodematch.LabelSet) bool { return !s.MatchedBy(r.selector) })
@@ -151,7 +151,7 @@ func (c *checker) suits(node string, list *optionList, taints []corev1.Taint, l 
 // model.MaxAmount is never met, because it stands for any larger amount.
 func (c *checker) fits(node string, o *option, l *load) {
 	for _, present := range o.present {
-		for _, name := range l.requests.Names() {
+		for _, name := range l.names {
 			want, have := l.requests[name], o.allocatable[name]-present.requests[name]
 			if want > 0 && want > have || want >= model.MaxAmount {
 				c.add(Violation{Rule: RuleResources, Node: node, Type: o.name,
