@@ -9,7 +9,7 @@ import (
 
 // An Action is one step for a claim, its node or its instance: Launch, Register, Initialize, Delete, SetDeadline,
 // DeleteNodes, EndInstance, Release or Warn. All actions are idempotent.
-type Action any
+type Action interface{ action() }
 
 // Launch requests the claim's instance from the provider. The call must return by Deadline, because the claim is
 // deleted then.
@@ -85,3 +85,13 @@ type Release struct{}
 type Warn struct {
 	Reason, Message string
 }
+
+func (Launch) action()      {}
+func (Register) action()    {}
+func (Initialize) action()  {}
+func (Delete) action()      {}
+func (SetDeadline) action() {}
+func (DeleteNodes) action() {}
+func (EndInstance) action() {}
+func (Release) action()     {}
+func (Warn) action()        {}

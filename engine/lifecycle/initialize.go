@@ -53,7 +53,8 @@ const recheckPods = 10 * time.Minute
 
 // InitializationTimeoutAt returns when a registered claim is deleted if its node is not initialized and runs no pods.
 func InitializationTimeoutAt(claim *apiv1.NodeClaim) time.Time {
-	return condition.Get(claim, apiv1.ConditionTypeRegistered).LastTransitionTime.Add(InitializationTimeout)
+	c := condition.Get(claim, apiv1.ConditionTypeRegistered)
+	return c.LastTransitionTime.Add(InitializationTimeout)
 }
 
 // occupies reports whether the pod prevents the deletion of its node by abandon. The pod has not completed, and is

@@ -61,7 +61,9 @@ func (j *Judgement) deadline(v View) {
 
 // deleteNodes adds the deletion of the nodes that are not being deleted yet.
 func (j *Judgement) deleteNodes(nodes []*corev1.Node) {
-	alive := slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return !n.DeletionTimestamp.IsZero() })
+	alive := slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool {
+		return !n.DeletionTimestamp.IsZero()
+	})
 	if len(alive) > 0 {
 		j.do(DeleteNodes{Names: names(alive)})
 	}
@@ -81,8 +83,9 @@ func drained(v View) []*corev1.Node {
 
 // instancePoll returns the time until the next check whether the instance is gone.
 func instancePoll(v View) time.Duration {
-	if c := condition.Get(v.Claim, apiv1.ConditionTypeInstanceTerminating); c != nil {
-		return min(max(v.Now.Sub(c.LastTransitionTime.Time), minInstancePoll), maxInstancePoll)
+	c := condition.Get(v.Claim, apiv1.ConditionTypeInstanceTerminating)
+	if c == nil {
+		return minInstancePoll
 	}
-	return minInstancePoll
+	return min(max(v.Now.Sub(c.LastTransitionTime.Time), minInstancePoll), maxInstancePoll)
 }
