@@ -22,7 +22,7 @@ func TestDefaultSpread(t *testing.T) {
 			}
 		}
 	}
-	const broken = `spread: planned node 0 (default), pod default/web-2: ` +
+	const broken = `spread: planned node 0 (default), pod default/web-1: ` +
 		`with it kubernetes.io/hostname "planned node 0 (default)" may hold 2 matching pods, the emptiest domain 0: maxSkew is 1`
 	own := func(st *story) {
 		for _, p := range st.web {
@@ -54,7 +54,7 @@ func TestDefaultSpread(t *testing.T) {
 			s, plan := st.told(t)
 			var got []string
 			for _, v := range (Rules{DefaultSpread: tt.spread}).Plan(s, plan) {
-				if v.Rule == RuleSpread && v.Pod == "default/web-2" {
+				if v.Rule == RuleSpread && v.Pod == "default/web-1" {
 					got = append(got, v.String())
 				}
 			}

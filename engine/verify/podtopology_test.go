@@ -307,7 +307,7 @@ func TestSpread(t *testing.T) {
 		{
 			name:    "two there, none here",
 			cluster: func(st *story) { both(nil)(st); st.web[2].Labels = nil },
-			want:    `spread: planned node 0 (default), pod default/web-2: with it topology.kubernetes.io/zone "a" may hold 2 matching pods, the emptiest domain 0: maxSkew is 1`,
+			want:    `spread: planned node 0 (default), pod default/web-1: with it topology.kubernetes.io/zone "a" may hold 2 matching pods, the emptiest domain 0: maxSkew is 1`,
 		},
 		{
 			name: "a larger skew",
@@ -348,7 +348,7 @@ func TestSpread(t *testing.T) {
 				st.web[0].Spec.NodeSelector = map[string]string{zone: "a"}
 				st.web[1].Spec.NodeSelector = map[string]string{zone: "a"}
 			},
-			want: `spread: planned node 0 (default), pod default/web-2`,
+			want: `spread: planned node 0 (default), pod default/web-1`,
 		},
 		{
 			name: "a tainted domain counts",
@@ -358,7 +358,7 @@ func TestSpread(t *testing.T) {
 				st.web[2].Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 				taint(st.old, "keep-out", corev1.TaintEffectNoSchedule)
 			},
-			want: `spread: planned node 0 (default), pod default/web-2`,
+			want: `spread: planned node 0 (default), pod default/web-1`,
 		},
 		{
 			name: "unless the constraint says so of taints",

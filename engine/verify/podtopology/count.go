@@ -9,11 +9,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// A count is the number of pods in each topology domain, updated during the replay. It counts the pods that all of the terms
-// select. If holders is true, it counts the pods that have the one term, an anti-affinity term.
+// A count is the number of pods in each topology domain, updated during the replay. It counts either the pods that a
+// term selects or the pods that have an anti-affinity term.
 type count struct {
-	terms       []*term
-	holders     bool
 	topologyKey string
 	domains     map[string]domainCount // by value of the topology key
 	// anywhere is how many pods may be in some domain.
@@ -28,22 +26,34 @@ type count struct {
 // A domainCount is the highest possible number and the certain number of pods in a domain.
 type domainCount struct{ most, certain int }
 
-// add counts a pod on a node whose topology key may have one of the values. A pod that is not certain is added to the highest
-// possible numbers only. For spread constraints, a pod of a node with several possible domains is not certain either.
-func (c *count) add(n *Node, values []string, certain bool) {
-	if len(values) == 0 || c.eligible != nil && !c.eligible.nodes[n] || n.Deleting && c.affinity {
+// add counts pods on a node whose topology key may have one of the values. Pods that are not certain are added to the highest
+// possible numbers only. For spread constraints, pods of a node with several possible domains are not certain either.
+func (c *count) add(n *Node, values []string, pods int, certain bool) {
+	if pods == 0 || len(values) == 0 || c.eligible != nil && !c.eligible.nodes[n] || n.Deleting && c.affinity {
 		return
 	}
-	c.anywhere++
+	c.anywhere += pods
 	for _, value := range values {
 		d := c.domains[value]
-		d.most++
+		d.most += pods
 		c.domains[value] = d
 	}
 	if of := n.domain(c.topologyKey); certain && of.settled && (c.eligible == nil || len(of.values) == 1) {
 		d := c.domains[of.certain]
-		d.certain++
+		d.certain += pods
 		c.domains[of.certain] = d
+	}
+}
+
+// addPresent counts the pods of the group that are present before any planned pod.
+func (c *count) addPresent(g *group) {
+	running := g.running
+	if c.eligible != nil {
+		running = g.lasting
+	}
+	c.add(g.node, g.node.domain(c.topologyKey).values, running, true)
+	for _, d := range g.daemons {
+		c.add(g.node, g.node.valuesWith(d.Selector, c.topologyKey), 1, d.Certain)
 	}
 }
 

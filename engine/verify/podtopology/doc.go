@@ -12,5 +12,6 @@
 //   - Affinity counts only pods that are certain to share the node's domain.
 //   - Spread compares the highest possible number of pods in the pod's domain with the lowest certain number in another.
 //
-// Pods that are counted for a rule are found by one of their labels. So the cost grows linearly with the number of pods.
+// Pods with the same namespace, rules and relevant labels form a class, and terms find classes by label. So the cost
+// grows linearly with the number of pods.
 package podtopology

@@ -20,35 +20,35 @@ type Violation struct {
 	Detail string
 }
 
-// refusal returns why the pod cannot be placed, without Node and Pod. It returns nil if the pod can be
+// refusal returns why the next pod of the group cannot be placed, without Node and Pod. It returns nil if the pod can be
 // placed. firstPod enables kube-scheduler's first-pod rule: a pod meets its own affinity if it selects itself and no pod
 // matches.
-func (p *pod) refusal(firstPod bool) *Violation {
-	if no := p.exclusion(); no != nil {
+func (g *group) refusal(firstPod bool) *Violation {
+	if no := g.exclusion(); no != nil {
 		return no
 	}
-	for i, s := range p.rules.spread {
-		if no := p.unsettled(Spread, s.topologyKey); no != nil {
+	for i, s := range g.class.rules.spread {
+		if no := g.unsettled(Spread, s.topologyKey); no != nil {
 			return no
 		}
-		if no := p.excess(s, p.rules.limits[i]); no != nil {
+		if no := g.excess(s, g.class.limits[i]); no != nil {
 			return no
 		}
 	}
 	anywhere, missing := 0, false
-	for _, c := range p.rules.needs {
-		if no := p.unsettled(Affinity, c.topologyKey); no != nil {
+	for _, c := range g.class.needs {
+		if no := g.unsettled(Affinity, c.topologyKey); no != nil {
 			return no
 		}
 		anywhere += c.anywhere
-		missing = missing || c.domains[p.node.domain(c.topologyKey).certain].certain == 0
+		missing = missing || c.domains[g.node.domain(c.topologyKey).certain].certain == 0
 	}
-	if !missing || firstPod && anywhere == 0 && p.selectedBy(p.rules.affinity...) {
+	if !missing || firstPod && anywhere == 0 && g.class.selectsItself {
 		return nil
 	}
 	detail := "no pod that its required affinity selects is certain to be in its domain when it is placed"
-	for _, c := range p.rules.needs {
-		if values := p.node.domain(c.topologyKey).values; len(values) > 1 {
+	for _, c := range g.class.needs {
+		if values := g.node.domain(c.topologyKey).values; len(values) > 1 {
 			detail = fmt.Sprintf("the value of %s is not settled: any of %q", c.topologyKey, values)
 		}
 	}
@@ -56,8 +56,8 @@ func (p *pod) refusal(firstPod bool) *Violation {
 }
 
 // unsettled returns a refusal if the node has no certain domain for the topology key.
-func (p *pod) unsettled(rule Rule, key string) *Violation {
-	switch d := p.node.domain(key); {
+func (g *group) unsettled(rule Rule, key string) *Violation {
+	switch d := g.node.domain(key); {
 	case d.settled:
 		return nil
 	case len(d.values) == 0:
@@ -68,29 +68,29 @@ func (p *pod) unsettled(rule Rule, key string) *Violation {
 	}
 }
 
-// exclusion returns a refusal if the anti-affinity of the pod, or that of other pods, excludes it from the node.
-func (p *pod) exclusion() *Violation {
+// exclusion returns a refusal if the anti-affinity of the next pod, or that of other pods, excludes it from the node.
+func (g *group) exclusion() *Violation {
 	no := func(format string, args ...any) *Violation {
 		return &Violation{Rule: AntiAffinity, Detail: fmt.Sprintf(format, args...)}
 	}
-	for _, c := range p.rules.avoids {
-		if value, n := c.most(p.node); n > 0 {
+	for _, c := range g.class.avoids {
+		if value, n := c.most(g.node); n > 0 {
 			return no("a pod that its required anti-affinity selects may be in %s %q", c.topologyKey, value)
 		}
 	}
-	for _, c := range p.excluding {
-		if value, n := c.most(p.node); n > 0 {
+	for _, c := range g.class.excluding {
+		if value, n := c.most(g.node); n > 0 {
 			return no("required anti-affinity of a pod that may be in %s %q excludes it", c.topologyKey, value)
 		}
 	}
 	return nil
 }
 
-// excess returns a refusal if the pod could exceed the maxSkew of s in some domain that the node may be in.
-func (p *pod) excess(s spreadConstraint, c *count) *Violation {
-	for _, value := range p.node.domain(s.topologyKey).values {
+// excess returns a refusal if the next pod could exceed the maxSkew of s in some domain that the node may be in.
+func (g *group) excess(s spreadConstraint, c *count) *Violation {
+	for _, value := range g.node.domain(s.topologyKey).values {
 		most := c.domains[value].most
-		if p.selectedBy(s.term) {
+		if g.class.matches(s.term) {
 			most++ // the pod itself
 		}
 		if most <= s.maxSkew {

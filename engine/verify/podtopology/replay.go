@@ -2,11 +2,9 @@ package podtopology
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -24,227 +22,170 @@ func (rs *Rules) Check(nodes []*Node, order []*model.Pod) []Violation {
 // from their node. Running pods and DaemonSet pods are present from the start.
 type replay struct {
 	nodes    []*Node
+	classes  *classes
 	counts   map[string]*count       // by rule
-	byLabel  map[string][]*count     // by a label "key=value" of the pods that their terms select (see file)
 	eligible map[string]*eligibility // by eligibilityID
-	planned  []*pod                  // in the order of nodes
+	planned  []*group                // the groups with planned pods, in the order of nodes
 	found    []Violation
-}
-
-// A pod is a pod on a node of the cluster after the plan.
-type pod struct {
-	object *corev1.Pod
-	node   *Node
-	rules  *podRules
-	// daemon is set for the pod of a DaemonSet that the node does not run yet.
-	daemon *Daemon
-	// counts are the counts that include the pod, excluding those of pods with an anti-affinity term that selects it.
-	counts, excluding []*count
-	// done is true if the pod is placed or reported.
-	done bool
 }
 
 // newReplay returns a replay in which no planned pod is placed.
 func newReplay(rules *Rules, nodes []*Node) *replay {
 	r := &replay{
-		nodes: nodes, counts: make(map[string]*count), byLabel: make(map[string][]*count), eligible: make(map[string]*eligibility),
+		nodes: nodes, classes: newClasses(rules),
+		counts: make(map[string]*count), eligible: make(map[string]*eligibility),
 	}
-	var present []*pod
 	for _, n := range nodes {
 		n.domains = make(map[string]domain)
-		for _, p := range n.Running {
-			present = append(present, &pod{object: p, node: n, rules: rules.of(p)})
-		}
-		for i := range n.Daemons {
-			d := &n.Daemons[i]
-			d.Certain = d.Certain && !rules.mayExclude(d.Pod)
-			present = append(present, &pod{object: d.Pod, node: n, rules: rules.of(d.Pod), daemon: d})
-		}
-		for _, p := range n.Planned {
-			r.planned = append(r.planned, &pod{object: p.Object, node: n, rules: rules.of(p.Object)})
+		for _, g := range r.classes.groupsOf(n) {
+			if len(g.planned) > 0 {
+				r.planned = append(r.planned, g)
+			}
 		}
 	}
-	all := slices.Concat(present, r.planned)
-	for _, p := range all {
-		r.countHolders(p.rules)
+	for _, k := range r.classes.all {
+		r.countHolders(k)
 	}
-	for _, p := range r.planned {
-		r.countSelected(p.rules)
+	for _, g := range r.planned {
+		r.addCounts(g.class)
 	}
-	for _, p := range all {
-		r.findCounts(p)
-	}
-	for _, p := range present {
-		p.add()
+	for _, k := range r.classes.all {
+		for _, g := range k.groups {
+			for _, counted := range k.counts {
+				counted.addPresent(g)
+			}
+		}
 	}
 	return r
 }
 
-// countHolders creates the counts of the pods with the anti-affinity terms of the rules, unless they exist.
-func (r *replay) countHolders(rules *podRules) {
-	for _, t := range rules.antiAffinity[len(rules.holders):] {
-		c := &count{topologyKey: t.topologyKey, terms: []*term{t}, holders: true}
-		rules.holders = append(rules.holders, r.shared(fmt.Sprintf("holders %p", t), c))
-	}
-}
-
-// countSelected creates the counts of the pods that the rules select, unless they exist.
-func (r *replay) countSelected(rules *podRules) {
-	if len(rules.limits)+len(rules.needs)+len(rules.avoids) > 0 {
+// addCounts adds the counts of the rules of the class, unless it has them already.
+func (r *replay) addCounts(k *class) {
+	if len(k.limits)+len(k.needs)+len(k.avoids) > 0 {
 		return
 	}
+	rules := k.rules
 	for _, s := range rules.spread {
 		id := s.eligibilityID(rules)
 		if r.eligible[id] == nil {
 			r.eligible[id] = s.eligibility(rules, r.nodes)
 		}
-		c := &count{topologyKey: s.topologyKey, terms: []*term{s.term}, eligible: r.eligible[id]}
-		rules.limits = append(rules.limits, r.shared(fmt.Sprintf("spread %p %s", s.term, id), c))
+		k.limits = append(k.limits, r.countSelected("spread "+s.id+" "+id, s.term, &count{eligible: r.eligible[id]}, nil))
 	}
 	for _, t := range rules.affinity {
-		c := &count{topologyKey: t.topologyKey, terms: rules.affinity, affinity: true}
-		rules.needs = append(rules.needs, r.shared(fmt.Sprintf("affinity %v %s", rules.affinity, t.topologyKey), c))
+		id := fmt.Sprintf("affinity %q %s", idsOf(rules.affinity), t.id)
+		k.needs = append(k.needs, r.countSelected(id, t, &count{affinity: true}, rules.affinity))
 	}
+	k.selectsItself = k.matchesAll(rules.affinity)
 	for _, t := range rules.antiAffinity {
-		c := &count{topologyKey: t.topologyKey, terms: []*term{t}}
-		rules.avoids = append(rules.avoids, r.shared(fmt.Sprintf("antiAffinity %p", t), c))
+		k.avoids = append(k.avoids, r.countSelected("antiAffinity "+t.id, t, &count{}, nil))
 	}
 }
 
-// shared returns the count with that id. If there is none, it is c.
-func (r *replay) shared(id string, c *count) *count {
+// newCount returns the count with that id, and whether it is new. Otherwise an earlier call has created it.
+func (r *replay) newCount(id string, t *term, empty *count) (c *count, isNew bool) {
 	if known, ok := r.counts[id]; ok {
-		return known
+		return known, false
 	}
-	c.domains = make(map[string]domainCount)
-	r.counts[id] = c
-	r.file(c)
+	empty.topologyKey, empty.domains = t.topologyKey, make(map[string]domainCount)
+	r.counts[id] = empty
+	return empty, true
+}
+
+// countSelected returns the count of the pods that the term selects and also all of the terms in others. id identifies the
+// count. If it does not exist yet, it is empty.
+func (r *replay) countSelected(id string, t *term, empty *count, others []*term) *count {
+	c, isNew := r.newCount(id, t, empty)
+	if isNew {
+		for _, k := range r.classes.selectedBy(t) {
+			if k.matchesAll(others) {
+				k.counts = append(k.counts, c)
+			}
+		}
+	}
 	return c
 }
 
-// file adds the count to byLabel. If its first term requires one of several values of a label, it is filed under each of them,
-// otherwise under the empty text. Of several such labels, the one with the fewest counts is used.
-func (r *replay) file(c *count) {
-	requirements, selectable := c.terms[0].selector.Requirements()
-	if !selectable {
-		return
-	}
-	texts, fewest := []string{""}, math.MaxInt
-	for _, q := range requirements {
-		switch q.Operator() {
-		case selection.In, selection.Equals, selection.DoubleEquals:
-			var some []string
-			filed := 0
-			for v := range q.Values() {
-				some = append(some, q.Key()+"="+v)
-				filed += len(r.byLabel[q.Key()+"="+v])
-			}
-			if filed < fewest {
-				texts, fewest = some, filed
+// countHolders creates, for each anti-affinity term of the class, a count of the pods that have the term. It adds the
+// count to excluding of each class that the term selects. A pod with two equal terms counts twice, which makes no difference.
+func (r *replay) countHolders(k *class) {
+	for _, t := range k.rules.antiAffinity {
+		c, isNew := r.newCount("holders "+t.id, t, &count{})
+		if isNew {
+			for _, selected := range r.classes.selectedBy(t) {
+				selected.excluding = append(selected.excluding, c)
 			}
 		}
-	}
-	for _, text := range texts {
-		r.byLabel[text] = append(r.byLabel[text], c)
+		k.counts = append(k.counts, c)
 	}
 }
 
-// findCounts sets counts and excluding of the pod.
-func (r *replay) findCounts(p *pod) {
-	texts := []string{""}
-	for key, v := range p.object.Labels {
-		texts = append(texts, key+"="+v)
-	}
-	slices.Sort(texts)
-	p.counts = slices.Clone(p.rules.holders)
-	for _, text := range texts {
-		for _, c := range r.byLabel[text] {
-			switch {
-			case !p.selectedBy(c.terms...):
-			case c.holders:
-				p.excluding = append(p.excluding, c)
-			default:
-				p.counts = append(p.counts, c)
-			}
-		}
-	}
-}
-
-// selectedBy reports whether each of the terms selects the pod.
-func (p *pod) selectedBy(terms ...*term) bool {
-	return !slices.ContainsFunc(terms, func(t *term) bool { return !t.matches(p.object.Namespace, p.object.Labels) })
+func (r *replay) report(g *group, pod *corev1.Pod, v Violation) {
+	v.Node, v.Pod = g.node.Name, pod.Namespace+"/"+pod.Name
+	r.found = append(r.found, v)
 }
 
 // run places the pods of the order, then all others.
 func (r *replay) run(order []*model.Pod) {
-	of := make(map[*corev1.Pod]*pod)
-	for _, p := range r.planned {
-		of[p.object] = p
+	left := make(map[*corev1.Pod]*group)
+	for _, g := range r.planned {
+		for _, p := range g.planned {
+			left[p] = g
+		}
 	}
-	for _, o := range order {
-		p := of[o.Object]
-		if p == nil || p.done {
+	for _, p := range order {
+		g := left[p.Object]
+		if g == nil {
 			continue
 		}
-		if no := p.refusal(true); no != nil {
-			r.report(p, no)
+		delete(left, p.Object)
+		if no := g.refusal(true); no != nil {
+			r.report(g, p.Object, *no)
+			g.next++
 		} else {
-			p.place()
+			g.place()
 		}
 	}
-	r.placeRest()
+	r.placeRest(left)
 }
 
 // placeRest places the pods that are not in the order, and reports those that cannot be placed. Pods with spread
 // constraints come first, because other pods can be placed later. Pods that need the first-pod rule come last.
-func (r *replay) placeRest() {
+func (r *replay) placeRest(left map[*corev1.Pod]*group) {
 	rest := slices.Clone(r.planned)
-	slices.SortStableFunc(rest, func(a, b *pod) int { return min(1, len(b.rules.spread)) - min(1, len(a.rules.spread)) })
+	slices.SortStableFunc(rest, func(a, b *group) int { return min(1, len(b.class.limits)) - min(1, len(a.class.limits)) })
 	for placeNext(rest, false) || placeNext(rest, true) {
-		rest = slices.DeleteFunc(rest, func(p *pod) bool { return p.done })
+		rest = slices.DeleteFunc(rest, func(g *group) bool { return g.next == len(g.planned) })
 	}
-	for _, p := range rest {
-		if !p.done {
-			r.report(p, p.refusal(true))
+	for _, g := range rest {
+		for _, p := range g.planned {
+			if no := g.refusal(true); left[p] != nil && g.next < len(g.planned) {
+				r.report(g, p, *no)
+				g.next++
+			}
 		}
 	}
 }
 
 // placeNext places pods that are not refused, and reports whether there were any. While pods with spread constraints
 // are refused, other pods are placed one at a time. firstPod enables the first-pod rule.
-func placeNext(rest []*pod, firstPod bool) (placed bool) {
+func placeNext(rest []*group, firstPod bool) (placed bool) {
 	blocked := false
-	for _, p := range rest {
-		switch {
-		case p.done || blocked && placed && len(p.rules.spread) == 0:
-		case p.refusal(firstPod) == nil:
-			p.place()
+	for _, g := range rest {
+		single := blocked && len(g.class.limits) == 0
+		for g.next < len(g.planned) && !(single && placed) && g.refusal(firstPod) == nil {
+			g.place()
 			placed = true
-		default:
-			blocked = blocked || len(p.rules.spread) > 0
 		}
+		blocked = blocked || len(g.class.limits) > 0 && g.next < len(g.planned)
 	}
 	return placed
 }
 
-func (r *replay) report(p *pod, v *Violation) {
-	v.Node, v.Pod, p.done = p.node.Name, p.object.Namespace+"/"+p.object.Name, true
-	r.found = append(r.found, *v)
-}
-
-func (p *pod) place() {
-	p.add()
-	p.done = true
-}
-
-// add adds the pod to all counts that include it. Spread constraints do not count a pod that is being deleted.
-func (p *pod) add() {
-	for _, c := range p.counts {
-		switch {
-		case p.daemon != nil:
-			c.add(p.node, p.node.valuesWith(p.daemon.Selector, c.topologyKey), p.daemon.Certain)
-		case c.eligible == nil || p.object.DeletionTimestamp == nil:
-			c.add(p.node, p.node.domain(c.topologyKey).values, true)
-		}
+// place adds the next pod of the group to all counts that include its class.
+func (g *group) place() {
+	g.next++
+	for _, c := range g.class.counts {
+		c.add(g.node, g.node.domain(c.topologyKey).values, 1, true)
 	}
 }

@@ -23,16 +23,27 @@ type podRules struct {
 	// spread constraints.
 	selector    *nodematch.Selector
 	tolerations []corev1.Toleration
-
-	// newReplay sets the fields below. holders has a count of the pods with each anti-affinity term. The others are set only
-	// if the plan places pods with the rules. limits has a count of the pods that each spread constraint selects, avoids of
-	// those that each anti-affinity term selects. needs has a count for each affinity term, in the domains of the term, of
-	// the pods that all affinity terms select.
-	holders, limits, avoids, needs []*count
 }
 
 // none reports whether the pod has no rules.
 func (r *podRules) none() bool { return len(r.affinity)+len(r.antiAffinity)+len(r.spread) == 0 }
+
+// id returns a text that is equal for equal rules only.
+func (r *podRules) id() string {
+	text := fmt.Sprintf("%q %q %p\n", idsOf(r.affinity), idsOf(r.antiAffinity), r.selector) + tolerationsText(r.tolerations)
+	for _, s := range r.spread {
+		text += fmt.Sprintf("%q %d %d %t %t\n", s.id, s.maxSkew, s.minDomains, s.honorAffinity, s.honorTaints)
+	}
+	return text
+}
+
+func idsOf(terms []*term) []string {
+	var ids []string
+	for _, t := range terms {
+		ids = append(ids, t.id)
+	}
+	return ids
+}
 
 // tolerationsText returns a text that is equal for equal lists of tolerations.
 func tolerationsText(tolerations []corev1.Toleration) string {
@@ -50,8 +61,8 @@ type Rules struct {
 	byPod      map[*corev1.Pod]*podRules // without pods that have no rules
 	byID       map[string]*podRules
 	terms      map[string]*term // all terms, by id
-	// excluding are the anti-affinity terms of pods that are not planned.
-	excluding map[*term]bool
+	// excluding are the anti-affinity terms of pods that are not planned, by id.
+	excluding map[string]*term
 }
 
 // NewRules returns empty Rules for a cluster with these namespaces.
@@ -61,7 +72,7 @@ func NewRules(namespaces []*corev1.Namespace) *Rules {
 		byPod:      make(map[*corev1.Pod]*podRules),
 		byID:       make(map[string]*podRules),
 		terms:      make(map[string]*term),
-		excluding:  make(map[*term]bool),
+		excluding:  make(map[string]*term),
 	}
 	for _, n := range namespaces {
 		rs.namespaces[n.Name] = n.Labels
@@ -84,7 +95,7 @@ func (rs *Rules) AddPlanned(pod *corev1.Pod, selector *nodematch.Selector, sprea
 func (rs *Rules) AddPresent(pod *corev1.Pod) {
 	r := rs.read(pod, pod.Spec.TopologySpreadConstraints)
 	for _, t := range r.antiAffinity {
-		rs.excluding[t] = true
+		rs.excluding[t.id] = t
 	}
 	rs.share(pod, r)
 }
@@ -94,8 +105,7 @@ func (rs *Rules) share(pod *corev1.Pod, r *podRules) {
 	if r.none() {
 		return
 	}
-	// The addresses of terms and selectors identify them.
-	id := fmt.Sprintf("%v %v %v %p\n", r.affinity, r.antiAffinity, r.spread, r.selector) + tolerationsText(r.tolerations)
+	id := r.id()
 	r = cmp.Or(rs.byID[id], r)
 	rs.byID[id], rs.byPod[pod] = r, r
 }
@@ -120,7 +130,7 @@ var noRules podRules
 // mayExclude reports whether rules about other pods may keep the pod of a DaemonSet from a node that the DaemonSet selects:
 // its own rules, or the required anti-affinity of a bound pod or of a DaemonSet.
 func (rs *Rules) mayExclude(pod *corev1.Pod) bool {
-	for t := range rs.excluding {
+	for _, t := range rs.excluding {
 		if t.matches(pod.Namespace, pod.Labels) {
 			return true
 		}

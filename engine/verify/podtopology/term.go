@@ -1,7 +1,6 @@
 package podtopology
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -10,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// A term selects pods by namespace and labels. Equal terms are one value. Its topologyKey divides nodes into domains by a node label.
+// A term selects pods by namespace and labels. Its topologyKey divides nodes into domains by a node label.
 type term struct {
+	id          string // equal for equal terms only
 	topologyKey string
 	selector    labels.Selector
 	// The term selects pods of the listed namespaces, and of those whose labels (namespaceLabels) the selector matches.
@@ -100,9 +100,9 @@ func (rs *Rules) newTerm(pod *corev1.Pod, a corev1.PodAffinityTerm) *term {
 	if len(a.Namespaces) == 0 && a.NamespaceSelector == nil {
 		t.namespaces = []string{pod.Namespace}
 	}
-	id := fmt.Sprintf("%s %q %s %s", t.topologyKey, t.namespaces, selectorText(t.namespaceSelector), selectorText(t.selector))
-	t = cmp.Or(rs.terms[id], t)
-	rs.terms[id] = t
+	t.id = fmt.Sprintf("%s %q %s %s",
+		t.topologyKey, t.namespaces, selectorText(t.namespaceSelector), selectorText(t.selector))
+	rs.terms[t.id] = t
 	return t
 }
 
