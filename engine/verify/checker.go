@@ -117,12 +117,12 @@ func (c *checker) readPods(defaults func(*model.Pod) []corev1.TopologySpreadCons
 			}
 			c.bound[name] = append(c.bound[name], p.Object)
 			if c.demands[p.Object] == nil {
-				c.rules.AddPresent(p.Object)
+				c.rules.AddBound(p.Object)
 			}
 		}
 	}
 	for _, d := range c.catalog.daemons {
-		c.rules.AddPresent(d.pod)
+		c.rules.AddDaemon(d.pod)
 	}
 	c.rules.AddKeys(c.catalog.index)
 }

@@ -126,7 +126,7 @@ func (w *world) check(order []*corev1.Pod) []Violation {
 	rules := NewRules(nil)
 	for _, n := range w.nodes {
 		for _, p := range n.Running {
-			rules.AddPresent(p)
+			rules.AddBound(p)
 		}
 	}
 	for _, p := range w.pods {

@@ -91,9 +91,20 @@ func (rs *Rules) AddPlanned(pod *corev1.Pod, selector *nodematch.Selector, sprea
 	rs.share(pod, r)
 }
 
-// AddPresent reads the rules of a bound pod that stays on its node, or of the pod of a DaemonSet.
-func (rs *Rules) AddPresent(pod *corev1.Pod) {
-	r := rs.read(pod, pod.Spec.TopologySpreadConstraints)
+// AddBound reads the required anti-affinity of a bound pod that stays on its node. Its other rules have no effect on planned pods.
+func (rs *Rules) AddBound(pod *corev1.Pod) {
+	r := &podRules{}
+	_, terms := requiredTerms(pod)
+	for _, t := range terms {
+		r.antiAffinity = append(r.antiAffinity, rs.newTerm(pod, t))
+	}
+	rs.addPresent(pod, r)
+}
+
+// AddDaemon reads the rules of the pod of a DaemonSet.
+func (rs *Rules) AddDaemon(pod *corev1.Pod) { rs.addPresent(pod, rs.read(pod, pod.Spec.TopologySpreadConstraints)) }
+
+func (rs *Rules) addPresent(pod *corev1.Pod, r *podRules) {
 	for _, t := range r.antiAffinity {
 		rs.excluding[t.id] = t
 	}
