@@ -98,13 +98,13 @@ func (s *Snapshot) Displaced() []*Pod {
 }
 
 // Nodes returns all nodes, existing and being launched, in the order of their identities.
-func (s *Snapshot) Nodes() []*Node { return slices.Clone(s.nodes()) }
+func (s *Snapshot) Nodes() []*Node { return slices.Clone(nodesOf(s)) }
 
 // NodesInOrder iterates over Nodes without copying the list.
-func (s *Snapshot) NodesInOrder() iter.Seq[*Node] { return slices.Values(s.nodes()) }
+func (s *Snapshot) NodesInOrder() iter.Seq[*Node] { return slices.Values(nodesOf(s)) }
 
-// nodes returns the list of Nodes, which is read-only.
-func (s *Snapshot) nodes() []*Node {
+// nodesOf returns the list of Nodes, which is read-only.
+func nodesOf(s *Snapshot) []*Node {
 	if s.derived.list == nil {
 		return nil
 	}

@@ -28,14 +28,14 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 	}
 	next := e.finish()
 	if len(e.stale) > 0 {
-		next.derived.list = sync.OnceValue(func() []*Node { return next.changed(s.nodes(), e.stale) })
+		next.derived.list = sync.OnceValue(func() []*Node { return changedNodes(next, nodesOf(s), e.stale) })
 	}
 	return next
 }
 
-// changed returns the list of the nodes of s. Only nodes with the given identities differ from those in the list old. Sorting all
+// changedNodes returns the list of the nodes of s. Only nodes with the given identities differ from those in the list old. Sorting all
 // nodes would take longer.
-func (s *Snapshot) changed(old []*Node, identities map[string]bool) []*Node {
+func changedNodes(s *Snapshot, old []*Node, identities map[string]bool) []*Node {
 	all := make([]*Node, 0, s.derived.nodes.Len())
 	for _, id := range slices.Sorted(maps.Keys(identities)) {
 		i, found := slices.BinarySearchFunc(old, id, func(n *Node, id string) int { return strings.Compare(n.identity(), id) })
