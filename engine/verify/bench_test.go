@@ -35,6 +35,50 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
+// BenchmarkLargeCluster checks a plan for 40 pods beside 150,000 running pods on 5,000 nodes. All pods have constraints on other
+// pods (see servicePod) and 20 labels.
+func BenchmarkLargeCluster(b *testing.B) {
+	pool := newPool()
+	pool.Spec.Limits = nil
+	pool.Spec.Template.Spec.Requirements = pool.Spec.Template.Spec.Requirements[:1]
+	types := []*model.InstanceType{benchType(0)}
+	d := model.Delta{Pools: []*apiv1.NodePool{pool}, Types: map[string][]*model.InstanceType{"default": types}}
+	const nodes, podsPerNode, replicas = 5000, 30, 20
+	for i := range nodes {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)}}
+		n.Labels = map[string]string{corev1.LabelHostname: n.Name, corev1.LabelTopologyZone: zoneOf(i)}
+		n.Spec.ProviderID = "x://" + n.Name
+		d.Nodes = append(d.Nodes, n)
+		for k := i * podsPerNode; k < (i+1)*podsPerNode; k++ {
+			p := servicePod(k/replicas, k%replicas)
+			p.Spec.NodeName, p.Status.Phase = n.Name, corev1.PodRunning
+			for l := range 17 {
+				p.Labels[fmt.Sprintf("label-%d", l)] = strconv.Itoa(k % 50)
+			}
+			d.Pods = append(d.Pods, p)
+		}
+	}
+	for i := range 40 {
+		d.Pods = append(d.Pods, servicePod(nodes*podsPerNode/replicas+i, 0))
+	}
+	s := model.Compile(d)
+	known, _ := s.Pool("default")
+	plan := &model.Plan{}
+	for i, p := range s.Pending() {
+		offering := types[0].Offerings[2*(i%3)]
+		plan.Nodes = append(plan.Nodes, model.PlannedNode{
+			Pool: known, Requirements: known.Requirements.With(require.New(corev1.LabelTopologyZone, require.In, offering.Zone)),
+			Options: types, Offering: offering, Requests: p.Requests, Pods: []*model.Pod{p},
+		})
+		plan.Price += offering.Price
+	}
+	for b.Loop() {
+		if found := Plan(s, plan); len(found) > 0 {
+			b.Fatalf("violations: %d, the first is %s", len(found), found[0])
+		}
+	}
+}
+
 // crowded returns a correct plan for the given number of pods. Each service has the given number of replicas.
 func crowded(pods, replicas int) (*model.Snapshot, *model.Plan) {
 	var d model.Delta

@@ -102,7 +102,9 @@ func (rs *Rules) AddBound(pod *corev1.Pod) {
 }
 
 // AddDaemon reads the rules of the pod of a DaemonSet.
-func (rs *Rules) AddDaemon(pod *corev1.Pod) { rs.addPresent(pod, rs.read(pod, pod.Spec.TopologySpreadConstraints)) }
+func (rs *Rules) AddDaemon(pod *corev1.Pod) {
+	rs.addPresent(pod, rs.read(pod, pod.Spec.TopologySpreadConstraints))
+}
 
 func (rs *Rules) addPresent(pod *corev1.Pod, r *podRules) {
 	for _, t := range r.antiAffinity {

@@ -111,7 +111,7 @@ func (c *Controller) setDrifted(
 	case errors.As(err, &unresolved):
 		return driftPeriod, nil // the NodePool's status reports the error; a change of the class triggers a reconcile
 	case errors.Is(err, cloud.ErrNotFound):
-		return driftPeriod, nil // EC2 may not show an instance that was just launched; garbage collection finds those that are gone
+		return driftPeriod, nil // as just after a launch; garbage collection finds claims whose instance is gone
 	case err != nil:
 		return 0, err
 	case reason == "":
