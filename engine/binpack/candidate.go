@@ -79,7 +79,9 @@ func newCandidates(in *instance, d *demand) *candidates {
 	// With several groups no candidate is removed, because the offers that items of two groups have in common may be cheapest
 	// in a dominated type. A removed type can still become an option of a bin.
 	if d.groups == 1 {
-		c.list = c.undominated()
+		c.list = c.undominated(c.list, func(x *candidate) bool {
+			return len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0
+		})
 	}
 	for i, x := range c.list {
 		x.index, x.price = i, slices.Min(x.groupPrice)
@@ -118,13 +120,17 @@ func (c *candidates) usesOf(cat *catalog) []groupUse {
 
 // bins returns the bins of the linear relaxation: one for each candidate and each distinct finite price in groupPrice. A bin
 // admits the price groups g with groupPrice[g] at most its price. The candidates are those for which open is true and that
-// hold a remaining copy.
+// hold a remaining copy. bins omits dominated candidates, because the dual constraints of the candidates that dominate them
+// imply theirs. Candidates that draw from a supply dominate none.
 func (c *candidates) bins(open func(*candidate) bool) []lp.CoverBin {
-	var out []lp.CoverBin
+	var list []*candidate
 	for _, x := range c.list {
-		if x.groups == 0 || !open(x) {
-			continue
+		if x.groups != 0 && open(x) {
+			list = append(list, x)
 		}
+	}
+	var out []lp.CoverBin
+	for _, x := range c.undominated(list, func(x *candidate) bool { return x.draw == 0 }) {
 		from := len(out)
 		for _, price := range x.groupPrice {
 			if math.IsInf(price, 1) || slices.ContainsFunc(out[from:], func(b lp.CoverBin) bool { return b.Price == price }) {
@@ -143,10 +149,10 @@ func (c *candidates) bins(open func(*candidate) bool) []lp.CoverBin {
 }
 
 // undominated returns the list without candidates that another one with a lower price dominates (see dominates). The price
-// is the lowest of groupPrice; of equal prices the one with the lower index counts as lower. A candidate with a budget or a
-// supply removes no other. The result is in order of index.
-func (c *candidates) undominated() []*candidate {
-	byPrice := slices.Clone(c.list)
+// is the lowest of groupPrice; of equal prices the one with the lower index counts as lower. Only candidates for which
+// mayDominate is true remove others. The result is in order of index.
+func (c *candidates) undominated(list []*candidate, mayDominate func(*candidate) bool) []*candidate {
+	byPrice := slices.Clone(list)
 	slices.SortFunc(byPrice, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(slices.Min(a.groupPrice), slices.Min(b.groupPrice)), a.index-b.index)
 	})
@@ -156,7 +162,7 @@ func (c *candidates) undominated() []*candidate {
 			continue
 		}
 		kept = append(kept, x)
-		if len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0 {
+		if mayDominate(x) {
 			rivals = append(rivals, x)
 		}
 	}

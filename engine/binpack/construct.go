@@ -94,13 +94,16 @@ func (s *search) construct() []*pattern {
 const (
 	// Dual prices are updated when the value of the remaining copies falls below repriceShare of that at the last update.
 	repriceShare = 0.95
+	// If the ratio of the best pattern is below poorRatio, dual prices are updated before a bin is opened, unless no
+	// copies were packed since the last update.
+	poorRatio = 0.985
 	// takeShare is the largest share of the value of the remaining copies in the bins that one pattern opens, see take.
 	takeShare = 0.1
 )
 
 // open opens the pattern that best returns, until there is none, and returns the patterns of all opened bins. If reprice is
-// true, it updates the dual prices as repriceShare says. With one price group and no scarce cardinality, it then opens few
-// bins before it chooses the next pattern, see take.
+// true, it updates the dual prices as repriceShare and poorRatio say. With one price group and no scarce cardinality, it then
+// opens few bins before it chooses the next pattern, see take.
 func (s *search) open(reprice bool) []*pattern {
 	var bins []*pattern
 	d := s.demand
@@ -109,6 +112,14 @@ func (s *search) open(reprice bool) []*pattern {
 		best := s.best()
 		if best == nil {
 			return bins
+		}
+		if reprice && best.ratio() < poorRatio && d.total < s.pricing.totalAtUpdate*(1-same) {
+			if !s.pricing.update() {
+				return bins
+			}
+			if best = s.best(); best == nil {
+				return bins
+			}
 		}
 		bins = append(bins, s.take(best, few)...)
 		if d.sum(); d.total <= 0 {

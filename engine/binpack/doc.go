@@ -22,8 +22,8 @@
 //     its demand times these prices, in dollars per hour. Cutting planes solve the relaxation (Kelley 1960), see package lp.
 //  3. Construction. A pattern is a set of copies that share a bin. Its ratio is its value per dollar of price. The
 //     pattern with the highest ratio that is found is opened as often as copies, budgets and supplies allow, then the next.
-//     Dual prices are updated when a twentieth of the value is packed (construct.go). This is the
-//     pricing step of column generation used greedily (Gilmore and Gomory 1961). Patterns are filled by value and
+//     Dual prices are updated when a twentieth of the value is packed, or if the best ratio is poor (construct.go). This
+//     is the pricing step of column generation used greedily (Gilmore and Gomory 1961). Patterns are filled by value and
 //     by the direction of the demand (the dot-product heuristic, Panigrahy et al. 2011). Exchanges of copies then improve
 //     them (filling.go, order.go, polish.go).
 //  4. Few copies per bin. Where bins hold about fewCopies copies or fewer (construct.go), dual prices ignore the gaps

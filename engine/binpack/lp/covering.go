@@ -27,8 +27,7 @@ import (
 //
 // Without maxima, the constraint of a bin is one linear row for each choice of a group per dimension: too many rows.
 // Such a row is called a cut. Solve adds violated cuts until no cut is violated, at most maxRounds times (Kelley 1960). It
-// keeps the cuts for the next solve until the bins change (but see maxCuts), and with several groups the basis (but see
-// exactPivots).
+// keeps the cuts for the next solve (but see maxCuts), and with several groups the basis (but see exactPivots).
 type Covering struct {
 	dimensions, groups int
 	bins               []CoverBin
@@ -45,7 +44,7 @@ type Covering struct {
 
 // A CoverBin is a bin type at one price, with the groups of items that may use it at that price.
 type CoverBin struct {
-	// Key identifies the bin type. Bins with equal keys must have equal capacities.
+	// Key identifies the bin type in all calls of SetBins. Bins with equal keys must have equal capacities.
 	Key      int
 	Capacity []float64
 	Price    float64
@@ -63,8 +62,9 @@ func (s GroupSet) Has(g int) bool { return s>>g&1 != 0 }
 // A cut is a row of the dual program. It belongs to one bin type and chooses group[r] for each dimension r. It states
 // that the sum over r of capacity[r] times the price of group[r] in dimension r is at most the bin's price.
 type cut struct {
-	bin   CoverBin // a bin of the type
-	group []int
+	bin    CoverBin // a bin of the type
+	group  []int
+	groups GroupSet // the groups in group, as a set
 }
 
 const (
@@ -90,7 +90,8 @@ func NewCovering(dimensions, groups int) *Covering {
 	return &Covering{dimensions: dimensions, groups: groups}
 }
 
-// SetBins replaces the bins and removes all cuts except those of boundPrice. The Covering keeps a reference to the slice.
+// SetBins replaces the bins, which must be in rising order of Key. It keeps a cut if some bin has its key and admits its
+// groups. The Covering keeps a reference to the slice.
 func (c *Covering) SetBins(bins []CoverBin) {
 	c.bins = bins
 	c.sets, c.setOf = c.sets[:0], c.setOf[:0]
@@ -105,7 +106,13 @@ func (c *Covering) SetBins(bins []CoverBin) {
 	for len(c.ceilings) < len(c.sets) {
 		c.ceilings = append(c.ceilings, make([]float64, c.dimensions))
 	}
+	old := c.cuts
 	c.reset()
+	for _, x := range old {
+		if x.bin.Price = c.cheapest(&x); x.bin.Price < infinite {
+			c.add(x)
+		}
+	}
 }
 
 // reset makes a new program. Its only cuts are those that boundPrice adds for the current bins.
@@ -136,7 +143,7 @@ func (c *Covering) boundPrice(g, r int) {
 	if best < 0 {
 		return
 	}
-	c.add(cut{bin: c.bins[best], group: slices.Repeat([]int{g}, c.dimensions)})
+	c.add(cut{bin: c.bins[best], group: slices.Repeat([]int{g}, c.dimensions), groups: 1 << g})
 }
 
 // add adds the cut as a row of the program, unless the program already contains it. With several groups it increases the
@@ -158,6 +165,18 @@ func (c *Covering) add(x cut) {
 		price *= 1 + perturbation*float64(h>>40)/(1<<24)
 	}
 	c.program.AddRow(row, price)
+}
+
+// cheapest returns the lowest price of a bin of the cut's type that admits all groups of the cut, infinite if there is none.
+func (c *Covering) cheapest(x *cut) float64 {
+	price := infinite
+	i, _ := slices.BinarySearchFunc(c.bins, x.bin.Key, func(b CoverBin, key int) int { return b.Key - key })
+	for ; i < len(c.bins) && c.bins[i].Key == x.bin.Key; i++ {
+		if x.groups&^c.bins[i].Groups == 0 {
+			price = min(price, c.bins[i].Price)
+		}
+	}
+	return price
 }
 
 // Solve returns the dual prices and a lower bound on the cost of bins that cover the needs. needs[g][r] is the need of
@@ -253,6 +272,7 @@ func (c *Covering) separate(prices [][]float64) (maxRatio float64, found bool) {
 		x := cut{bin: c.bins[v.bin], group: make([]int, c.dimensions)}
 		for r := range x.group {
 			x.group[r] = highestPriced(x.bin.Groups, prices, r)
+			x.groups |= 1 << x.group[r]
 		}
 		c.add(x)
 	}

@@ -12,8 +12,8 @@
 // # Covering
 //
 // A Covering is the relaxation of a bin packing problem with several groups of items and many bin types. Its dual has
-// too many rows to write down, so the cutting-plane method adds only violated rows (Kelley 1960). The next solve for the
-// same bins reuses these rows. The dual solution is a price per group and dimension. Its objective is a lower bound on
+// too many rows to write down, so the cutting-plane method adds only violated rows (Kelley 1960). The next solve reuses
+// the rows of earlier solves. The dual solution is a price per group and dimension. Its objective is a lower bound on
 // the cost, by weak duality.
 //
 // # Guarantees
