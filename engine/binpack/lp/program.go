@@ -114,16 +114,6 @@ func (p *Program) Solution(out []float64) {
 	}
 }
 
-// Duals sets out[i] to the dual price of row i: by how much the optimum rises per unit of the row's right-hand side.
-func (p *Program) Duals(out []float64) {
-	clear(out)
-	for j, v := range p.free {
-		if v >= p.width {
-			out[v-p.width] = max(-p.gain[j], 0)
-		}
-	}
-}
-
 // Value returns the objective at the current solution.
 func (p *Program) Value() float64 {
 	sum := 0.0
