@@ -1,7 +1,6 @@
 package podtopology
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -55,14 +54,21 @@ type classes struct {
 	all   []*class
 	// relevant are the pod label keys by which some rule selects.
 	relevant map[string]bool
-	byText   map[string]*class
+	byKey    map[classKey]*class
 	byLabel  map[string][]*class // by "key=value"
+}
+
+// A classKey is equal for pods of one class only. labels are the sorted relevant labels, one in a line.
+type classKey struct {
+	namespace string
+	rules     *podRules
+	labels    string
 }
 
 func newClasses(rules *Rules) *classes {
 	c := &classes{
 		rules: rules, relevant: make(map[string]bool),
-		byText: make(map[string]*class), byLabel: make(map[string][]*class),
+		byKey: make(map[classKey]*class), byLabel: make(map[string][]*class),
 	}
 	for _, t := range rules.terms {
 		requirements, _ := t.selector.Requirements()
@@ -83,11 +89,11 @@ func (c *classes) of(pod *corev1.Pod) *class {
 		}
 	}
 	slices.Sort(relevant)
-	text := fmt.Sprintf("%s\n%p\n%s", pod.Namespace, rules, strings.Join(relevant, "\n"))
-	k, ok := c.byText[text]
+	key := classKey{pod.Namespace, rules, strings.Join(relevant, "\n")}
+	k, ok := c.byKey[key]
 	if !ok {
 		k = &class{namespace: pod.Namespace, labels: pod.Labels, rules: rules}
-		c.byText[text] = k
+		c.byKey[key] = k
 		c.all = append(c.all, k)
 		for _, label := range relevant {
 			c.byLabel[label] = append(c.byLabel[label], k)
