@@ -38,7 +38,8 @@ func Reasons() []Reason {
 			When: "the pod was planned onto an existing node or a new NodeClaim; if it was planned before, the message says " +
 				"why the earlier target was not used, if that is known"},
 		{Name: EventFailedScheduling, Type: warning, Objects: "Pod", Dedupe: 5 * time.Minute,
-			When: "the constraints of the pod are invalid, or no node that can be launched is feasible for it"},
+			When: "the constraints of the pod are invalid, or no node that can be launched is feasible for it; if the kind of reason " +
+				"changes, the event comes at once"},
 		{Name: EventLaunchBackoff, Type: warning, Objects: "Pod",
 			When: "a node that was launched for the pod could not run it, and the next launch is delayed"},
 		{Name: EventNominationsIgnored, Type: warning, Objects: "NodePool", Dedupe: long,

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -258,6 +259,35 @@ func TestRefusalsAreTold(t *testing.T) {
 	told := w.told(telemetry.EventFailedScheduling)
 	if len(told) != 1 || !strings.Contains(told[0], `NodePool "default": no instance type of the NodePool is large enough`) {
 		t.Errorf("told %q", told)
+	}
+}
+
+// When another kind of reason keeps a pod pending, the event comes at once, although the last one is not five minutes old.
+func TestOtherReasonIsToldAtOnce(t *testing.T) {
+	w := newWorld(t)
+	sink := record.NewFakeRecorder(10)
+	w.Events = telemetry.NewRecorder(sink, w.clock)
+	ready, _ := w.Cluster.Snapshot().Pool("default")
+	pool := ready.Object.DeepCopy()
+	pool.Status.Conditions[0].Status = metav1.ConditionFalse
+	w.Cluster.Set(pool)
+	w.pend("huge", 1, 64)
+	round := func() (told []string) {
+		for range 3 {
+			w.clock.Step(retry)
+			w.reconcile()
+		}
+		for len(sink.Events) > 0 {
+			told = append(told, <-sink.Events)
+		}
+		return told
+	}
+	if told := round(); len(told) != 1 || !strings.Contains(told[0], "is not ready") {
+		t.Errorf("told %q", told)
+	}
+	w.Cluster.Set(ready.Object)
+	if told := round(); len(told) != 1 || !strings.Contains(told[0], "no instance type of the NodePool is large enough") {
+		t.Errorf("told %q once the NodePool is ready", told)
 	}
 }
 

@@ -132,6 +132,7 @@ func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map
 			told = append(told, p)
 			c.Events.Publish(telemetry.Event{
 				Object: p.Object, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedScheduling, Message: message,
+				Dedupe: []string{p.Key, string(p.Object.UID), rule.Word()}, // another reason is told at once
 			})
 		}
 		if len(told) > 0 {
