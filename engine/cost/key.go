@@ -121,16 +121,18 @@ const (
 	ByLabel        Field = "label"
 )
 
-// fields are all fields in the order of Key.
-const fields = "pool, capacity-type, zone, namespace, owner, label"
+// Fields returns all fields in the order of Key.
+func Fields() []Field {
+	return []Field{ByPool, ByCapacityType, ByZone, ByNamespace, ByOwner, ByLabel}
+}
 
 // ParseFields parses a list of fields that are separated by commas. An unknown or repeated field is an error.
 func ParseFields(text string) ([]Field, error) {
 	var out []Field
 	for name := range strings.SplitSeq(text, ",") {
 		f := Field(strings.TrimSpace(name))
-		if !slices.Contains(strings.Split(fields, ", "), string(f)) {
-			return nil, fmt.Errorf("unknown key %q, use %s", name, fields)
+		if !slices.Contains(Fields(), f) {
+			return nil, fmt.Errorf("unknown key %q, use %s", name, join(Fields()))
 		}
 		if slices.Contains(out, f) {
 			return nil, fmt.Errorf("key %q is given twice", name)
@@ -140,14 +142,32 @@ func ParseFields(text string) ([]Field, error) {
 	return out, nil
 }
 
+func join(fields []Field) string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = string(f)
+	}
+	return strings.Join(names, ", ")
+}
+
 // Of returns the value of the field in k. The owner includes the namespace, since names are unique only in it.
 func (f Field) Of(k Key) string {
-	if f == ByOwner && k.Owner != "" {
+	switch f {
+	case ByPool:
+		return k.Pool
+	case ByCapacityType:
+		return k.CapacityType
+	case ByZone:
+		return k.Zone
+	case ByNamespace:
+		return k.Namespace
+	case ByOwner:
+		if k.Owner == "" {
+			return ""
+		}
 		return k.Namespace + "/" + k.Owner
 	}
-	return map[Field]string{
-		ByPool: k.Pool, ByCapacityType: k.CapacityType, ByZone: k.Zone, ByNamespace: k.Namespace, ByLabel: k.Label,
-	}[f]
+	return k.Label
 }
 
 // OfNodes reports whether the field is a property of nodes. Parts for idle capacity (Kind Idle), and for what kubelet and

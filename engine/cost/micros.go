@@ -3,7 +3,6 @@ package cost
 import (
 	"math"
 	"math/bits"
-	"slices"
 )
 
 // Micros is an amount of money in millionths of a dollar, or a price in millionths of a dollar per hour.
@@ -36,10 +35,13 @@ func Split(total Micros, weights []int64) []Micros {
 	// drop is the number of low bits that are removed from each weight, so that no sum of weights overflows. The error is about
 	// 2^-53 of the largest weight, which is harmless. If no sum can overflow, drop is 0.
 	drop := uint(bits.Len(uint(len(weights))))
-	if bits.Len64(uint64(max(slices.Max(weights), 0)))+int(drop) < 64 {
+	whole, largest := uint64(0), int64(0)
+	for _, w := range weights {
+		largest = max(largest, w)
+	}
+	if bits.Len64(uint64(largest))+int(drop) < 64 {
 		drop = 0
 	}
-	whole := uint64(0)
 	for _, w := range weights {
 		whole += uint64(max(w, 0)) >> drop
 	}
