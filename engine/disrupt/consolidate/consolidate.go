@@ -197,15 +197,17 @@ func (rs Results) repeat(st *problem.State, candidates []*problem.Candidate) (ot
 	for _, c := range candidates {
 		r, known := rs[c.Node.Name]
 		now := resultOf(st, c, r.verdict)
-		switch {
-		case known && (now.at.Sub(r.at) >= repeatAfter || now.budget != r.budget || now.maxNodes != r.maxNodes):
+		if known && (now.at.Sub(r.at) >= repeatAfter || now.budget != r.budget || now.maxNodes != r.maxNodes) {
 			return candidates, false
-		case r.verdict.OK():
-			others = append(others, c)
-		default:
-			st.Block(c, r.verdict)
 		}
 		ok = ok || known
+	}
+	for _, c := range candidates {
+		if v := rs[c.Node.Name].verdict; v.OK() {
+			others = append(others, c)
+		} else {
+			st.Block(c, v)
+		}
 	}
 	return others, ok
 }
