@@ -60,8 +60,5 @@ func TestGracePeriodEndsDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.replaced(&claim, "web", 1)
-	if n := s.events(about{kind: "Node", prefix: claim.Status.NodeName, reason: "TerminationGracePeriodExpiring"}) +
-		s.events(about{kind: "NodeClaim", prefix: claim.Name, reason: "TerminationGracePeriodExpiring"}); n == 0 {
-		t.Error("no event tells that the grace period expires")
-	}
+	s.awaitEvent(about{kind: "NodeClaim", prefix: claim.Name, reason: "TerminationGracePeriodExpiring"})
 }

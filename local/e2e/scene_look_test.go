@@ -109,19 +109,6 @@ func (s *scene) awaitEvent(a about, words ...string) {
 	}, s.eventsOf(a.kind))
 }
 
-// events returns the number of events that a describes.
-func (s *scene) events(a about) (n int) {
-	s.t.Helper()
-	var events corev1.EventList
-	s.list(&events, s.eventsOf(a.kind))
-	for i := range events.Items {
-		if a.matches(&events.Items[i]) {
-			n++
-		}
-	}
-	return n
-}
-
 func (s *scene) eventsOf(kind string) client.ListOption {
 	if kind == "Pod" {
 		return client.InNamespace(s.name)
