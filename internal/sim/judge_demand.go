@@ -142,7 +142,7 @@ func (d *demandRules) noteWaits() {
 	for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
 		node := p.Spec.NodeName
 		if _, ok := leaving[node]; !ok {
-			leaving[node] = node == "" || d.drains.leaving(node) || d.moves.marked[node] != ""
+			leaving[node] = d.needsNode(node)
 		}
 		if leaving[node] {
 			d.noteWait(p)
@@ -153,6 +153,11 @@ func (d *demandRules) noteWaits() {
 			delete(d.waits, uid)
 		}
 	}
+}
+
+// needsNode reports whether pods on a node need another one: the node is leaving, or the pods are not bound yet and node is empty.
+func (d *demandRules) needsNode(node string) bool {
+	return node == "" || d.drains.leaving(node) || d.moves.marked[node] != ""
 }
 
 // noteWait notes a pod that is not bound, or whose node is leaving. A DaemonSet's pod needs no other node.
@@ -167,7 +172,8 @@ func (d *demandRules) noteWait(p *corev1.Pod) {
 func (d *demandRules) noteEnds(before, after client.Object) {
 	switch o := before.(type) {
 	case *corev1.Pod:
-		if now, ok := after.(*corev1.Pod); o.Spec.NodeName == "" && (!ok || now.Spec.NodeName != "") {
+		now, ok := after.(*corev1.Pod)
+		if d.needsNode(o.Spec.NodeName) && (!ok || now.Spec.NodeName != o.Spec.NodeName) {
 			d.noteWait(o)
 		}
 	case *corev1.Node:

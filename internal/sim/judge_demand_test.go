@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -9,15 +10,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
 
-// A pod that waits for a node and is bound or deleted before the judge looks again is demand for one claim, and not for two.
+// A pod that waits for a node and is bound or deleted before the judge looks again is demand for one claim, and not for two. So is a
+// pod that is evicted as soon as its node leaves.
 func TestDemandBetweenLooks(t *testing.T) {
-	for _, end := range []string{"bound", "deleted"} {
+	for _, end := range []string{"bound", "deleted", "evicted"} {
 		t.Run(end, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, err := newWorld(&Scenario{Seed: 1, Files: []File{{"cluster.yaml", class + "---\n" + poolOfTest}}}, Options{
@@ -38,11 +41,16 @@ func TestDemandBetweenLooks(t *testing.T) {
 					t.Fatal(err)
 				}
 				<-time.After(time.Second) // virtual time
-				if end == "bound" {
-					target := corev1.ObjectReference{Kind: "Node", Name: "node"}
+				target := corev1.ObjectReference{Kind: "Node", Name: "node"}
+				if end != "deleted" {
 					err = w.platform.client.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: target})
-				} else {
-					err = w.platform.client.Delete(t.Context(), pod)
+				}
+				if end == "evicted" {
+					<-time.After(time.Minute) // virtual time, so that the pod has not waited lately
+					err = errors.Join(err, w.platform.client.DeleteAllOf(t.Context(), &apiv1.NodeClaim{}))
+				}
+				if end != "bound" {
+					err = errors.Join(err, w.platform.client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
 				}
 				if err != nil {
 					t.Fatal(err)
