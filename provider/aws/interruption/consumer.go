@@ -22,15 +22,15 @@ type Consumer struct {
 	Rebalance bool
 
 	queue queue
-	clock clock.PassiveClock
+	clock clock.Clock
 	meter *Meter
 }
 
 var _ cloud.NoticeSource = (*Consumer)(nil)
 
 // NewConsumer returns a consumer of the queue of that name.
-func NewConsumer(api QueueAPI, name string, c clock.PassiveClock, m *Meter) *Consumer {
-	return &Consumer{queue: queue{api: api, name: name}, clock: c, meter: m}
+func NewConsumer(api QueueAPI, name string, c clock.Clock, m *Meter) *Consumer {
+	return &Consumer{queue: queue{api: api, name: name, clock: c}, clock: c, meter: m}
 }
 
 // Name implements cloud.NoticeSource.

@@ -174,7 +174,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	b.registry = prometheus.NewRegistry()
 	b.meter, b.metrics = NewMeter(b.registry), telemetry.NewMetrics(b.registry, nil)
 	b.replaced = interruption.NewReplacements(b.kube, b.metrics.Interruption.ToLaunchSeconds)
-	b.consumer = b.controller(NewConsumer(b.box, "q", clocktesting.NewFakePassiveClock(now), b.meter))
+	b.consumer = b.controller(NewConsumer(b.box, "q", clocktesting.NewFakeClock(now), b.meter))
 	return b
 }
 
@@ -263,7 +263,7 @@ func TestConsume(t *testing.T) {
 // A rebalance recommendation replaces the node if Rebalance is set.
 func TestRebalanceIsActedOn(t *testing.T) {
 	b := newBench(t, claimOn("i-1")...)
-	source := NewConsumer(b.box, "q", clocktesting.NewFakePassiveClock(now), b.meter)
+	source := NewConsumer(b.box, "q", clocktesting.NewFakeClock(now), b.meter)
 	source.Rebalance = true
 	b.box.bodies = []string{fmt.Sprintf(ec2Event, "EC2 Instance Rebalance Recommendation", "")}
 	if err := handle(t, b.controller(source)); err != nil {

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"k8s.io/utils/clock"
 
 	"github.com/karpenter-go/karpenter/internal/parallel"
+	"github.com/karpenter-go/karpenter/internal/timeout"
 )
 
 // QueueAPI is the part of SQS that receives and deletes messages.
@@ -28,6 +31,9 @@ const (
 	perCall = 10
 	// patience is the maximum time that a call waits for the first message, in seconds.
 	patience = 20
+	// answerTime is the maximum time for a call beside the wait for messages. A spot instance ends two minutes after its notice, so a
+	// call without an answer must not delay the next one for long.
+	answerTime = 10 * time.Second
 	// hide is the visibility timeout in seconds. A message that is not deleted within this time is delivered again.
 	hide = 20
 	// receivers is the number of concurrent calls after a first call that returned the maximum
@@ -40,8 +46,9 @@ const (
 
 // A queue is the SQS queue to which EventBridge sends events.
 type queue struct {
-	api  QueueAPI
-	name string
+	api   QueueAPI
+	name  string
+	clock clock.Clock
 
 	mu  sync.Mutex // guards url
 	url string
@@ -55,6 +62,8 @@ func (q *queue) locate(ctx context.Context) (string, error) {
 	if known != "" {
 		return known, nil
 	}
+	ctx, cancel := timeout.Context(ctx, q.clock, answerTime)
+	defer cancel()
 	out, err := q.api.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(q.name)})
 	if err != nil {
 		return "", fmt.Errorf("find queue %s: %w", q.name, err)
@@ -108,7 +117,10 @@ func (q *queue) receive(ctx context.Context) ([]sqstypes.Message, error) {
 	return all, nil // messages that could not be received now are received in the next round
 }
 
+// some receives at most perCall messages. It waits for the first one for the given number of seconds.
 func (q *queue) some(ctx context.Context, url string, wait int32) ([]sqstypes.Message, error) {
+	ctx, cancel := timeout.Context(ctx, q.clock, time.Duration(wait)*time.Second+answerTime)
+	defer cancel()
 	out, err := q.api.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 		QueueUrl: aws.String(url), MaxNumberOfMessages: perCall, VisibilityTimeout: hide, WaitTimeSeconds: wait,
 		MessageAttributeNames: []string{"All"},
@@ -137,7 +149,9 @@ func (q *queue) remove(ctx context.Context, done []sqstypes.Message) (int, error
 				Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle,
 			})
 		}
-		out, err := q.api.DeleteMessageBatch(ctx, in)
+		limited, cancel := timeout.Context(ctx, q.clock, answerTime)
+		defer cancel()
+		out, err := q.api.DeleteMessageBatch(limited, in)
 		if err != nil {
 			return fmt.Errorf("delete from queue %s: %w", q.name, err)
 		}
