@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	r := rig.Rig{
-		Name: "clusterapi", Binaries: *binaries, Chart: "../../../charts/karpenter", Logs: *logs, Patience: 10 * time.Minute,
+		Name: "clusterapi", Binaries: *binaries, Chart: "../../../charts/karpenter", Logs: *logs, Patience: 6 * time.Minute,
 		Settings: state.Settings{Provider: "clusterapi", NodesBoot: "1s", FeatureGates: "StaticCapacity=true"},
 	}
 	os.Exit(r.Run(func(_ context.Context, c *cluster.Cluster) (code int, err error) {

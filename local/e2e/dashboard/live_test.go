@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -29,6 +30,9 @@ var binaries = flag.String("binaries", "../../../bin", "where karpenter-local an
 // During a scale-up, the page shows the new nodes without a reload, explains them, and replays them from the history. After
 // a restart of the controller, it connects again.
 func TestLive(t *testing.T) {
+	if os.Getenv("KARPENTER_LONG") == "" {
+		t.Skip("takes minutes: set KARPENTER_LONG=1")
+	}
 	browser := prepare(t)
 	c, kube := start(t)
 	furnish(t, kube)

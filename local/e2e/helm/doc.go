@@ -7,5 +7,6 @@
 // with the arguments and the environment of the container and the rights of its ServiceAccount. The namespace admits
 // restricted pods only.
 //
-//	go test ./e2e/helm   needs bin/ (make build)
+//	go test ./e2e/helm                      needs bin/ (make build)
+//	KARPENTER_LONG=1 go test ./e2e/helm     the commands of the manual too
 package helm

@@ -28,6 +28,9 @@ const refName = "org.opencontainers.image.ref.name"
 // The commands of the manual with helm and registries are run. Charts and images go to a registry of the test, whatever host a
 // page names. Releases go to a cluster without CRDs of this project.
 func TestManual(t *testing.T) {
+	if os.Getenv("KARPENTER_LONG") == "" {
+		t.Skip("takes minutes: set KARPENTER_LONG=1")
+	}
 	pages, err := manual.Read("../../..")
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -22,6 +24,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/api"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/local/cluster"
 	"github.com/karpenter-go/karpenter/local/watching"
 )
@@ -75,7 +78,7 @@ func (p *Place) Await(t *testing.T, list client.ObjectList, done func() string, 
 		return missing == ""
 	}, opts...)
 	if err != nil {
-		t.Fatalf("%s (%v)\n%s", missing, err, p.LastWords())
+		t.Fatalf("%s (%v)\n%s", missing, err, p.lastWords())
 	}
 }
 
@@ -90,7 +93,7 @@ func (p *Place) Poll(t *testing.T, done func(context.Context) string) {
 		return missing == "", nil
 	})
 	if err != nil {
-		t.Fatalf("%s (%v)\n%s", missing, err, p.LastWords())
+		t.Fatalf("%s (%v)\n%s", missing, err, p.lastWords())
 	}
 }
 
@@ -107,10 +110,29 @@ func (p *Place) Log() string {
 	return string(text)
 }
 
-// LastWords returns the last lines of Log.
-func (p *Place) LastWords() string {
+// lastWords returns the last lines of Log and the last events of the controller.
+func (p *Place) lastWords() string {
 	lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
-	return "the controller's last words:\n" + strings.Join(lines[max(0, len(lines)-60):], "\n")
+	return "the controller's last words:\n" + strings.Join(lines[max(0, len(lines)-60):], "\n") + "\n" + p.lastEvents()
+}
+
+// lastEvents returns the last events of the controller, the oldest first.
+func (p *Place) lastEvents() string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var events corev1.EventList
+	if err := p.List(ctx, &events); err != nil {
+		return "list events: " + err.Error()
+	}
+	own := slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return e.Source.Component != telemetry.Component })
+	slices.SortFunc(own, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+	var out strings.Builder
+	out.WriteString("the controller's last events:\n")
+	for _, e := range own[max(0, len(own)-60):] {
+		fmt.Fprintf(&out, "%s %dx %s/%s %s: %s\n",
+			e.LastTimestamp.UTC().Format(time.TimeOnly), e.Count, e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+	}
+	return out.String()
 }
 
 // Program runs a program of this project against the cluster and returns its output. Its time limit is twice the
