@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,6 +20,8 @@ type Life struct {
 	Grace metav1.Duration `json:"grace,omitempty"`
 	// Annotations are the annotations of the claim.
 	Annotations map[string]string `json:"annotations,omitempty"`
+	// Planned are the requests of the pods that the claim was launched for.
+	Planned corev1.ResourceList `json:"planned,omitempty"`
 	// Since is how long before epoch the claim's conditions last changed.
 	Since metav1.Duration `json:"since,omitempty"`
 }
@@ -26,6 +29,7 @@ type Life struct {
 func (l Life) set(c *apiv1.NodeClaim) {
 	c.CreationTimestamp = metav1.Time{Time: epoch.Add(-l.Age.Duration)}
 	c.Annotations = maps.Clone(l.Annotations)
+	c.Spec.Resources.Requests = l.Planned
 	if l.Expires.Duration > 0 {
 		c.Spec.ExpireAfter = apiv1.NillableDuration{Duration: &l.Expires.Duration}
 	}

@@ -56,7 +56,7 @@ func Reasons() []Reason {
 			When: "the node cannot be disrupted (a new cause is reported at once), or the disruption budgets of the NodePool allow none now " +
 				"(NodePool: not repeated for 1 min)"},
 		{Name: EventUnconsolidatable, Type: normal, Objects: nodeAndClaim, Dedupe: long,
-			When: "consolidation does not remove the node, for the reason in the message"},
+			When: "consolidation does not remove the node, for the reason in the message (another kind of reason is reported at once)"},
 		{Name: EventConsolidationCandidate, Type: normal, Objects: nodeAndClaim,
 			When: "the node is part of a consolidation that begins"},
 		{Name: EventConsolidationRejected, Type: normal, Objects: nodeAndClaim,

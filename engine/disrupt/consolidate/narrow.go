@@ -20,8 +20,10 @@ const (
 	// options are cut to this number, or to more if minValues require more. With fewer, the cheapest type would be launched
 	// again and again, and be interrupted each time.
 	minSpotTypes = 15
-	// undoWindow is the age up to which a node must not be replaced by a type that it was launched to replace.
+	// undoWindow is the age up to which a node must not be replaced by a type that it was launched to replace, unless its pods
+	// request less than undoShare of what it was launched for.
 	undoWindow = 24 * time.Hour
+	undoShare  = 0.75
 )
 
 // price sets the saving and the payback of a proposal. It first narrows the options of the replacements, so that all
@@ -191,12 +193,23 @@ func highestPrice(t *model.InstanceType, reqs require.Set) (price float64, capac
 }
 
 // undoes reports whether a node of the set was launched within undoWindow to replace a node of that type and capacity
-// type.
+// type, and still has the load that it was launched for.
 func (s *search) undoes(set []*problem.Candidate, replaced string) bool {
 	return slices.ContainsFunc(set, func(c *problem.Candidate) bool {
 		return c.Node.Claim != nil && s.st.Problem.Snapshot.Now.Sub(c.Node.Claim.CreationTimestamp.Time) < undoWindow &&
-			slices.Contains(status.ReplacedTypes(c.Node), replaced)
+			slices.Contains(status.ReplacedTypes(c.Node), replaced) && !unloaded(c.Node)
 	})
+}
+
+// unloaded reports whether the pods of a node request less than undoShare of an amount that its claim was launched for. Then the
+// fleet has changed, and going back to an earlier type is no oscillation.
+func unloaded(n *model.Node) bool {
+	for name, planned := range model.RequestsOf(n.Claim.Spec.Resources.Requests) {
+		if float64(n.Used[name]) < undoShare*float64(planned) {
+			return true
+		}
+	}
+	return false
 }
 
 // replacesEqual reports whether t, at a price of at most price, would replace a node of its own type and capacity type. If

@@ -195,13 +195,15 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventConsolidationRejected, cannotConsolidate+explain.Sentence(b.Verdict))
 				continue
 			}
-			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, cannotConsolidate+explain.Sentence(b.Verdict))
+			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable,
+				cannotConsolidate+explain.Sentence(b.Verdict), string(b.Verdict.Rule))
 		case model.RulePrice, model.RuleSpot, model.RuleUndo, model.RulePolicy:
 			if stopsDisruption(b.Verdict.Cause) {
 				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+explain.Sentence(b.Verdict))
 				continue
 			}
-			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, cannotConsolidate+explain.Sentence(b.Verdict))
+			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable,
+				cannotConsolidate+explain.Sentence(b.Verdict), string(b.Verdict.Rule))
 		}
 	}
 	c.tellPools(s)
