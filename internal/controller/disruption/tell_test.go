@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -102,15 +103,27 @@ func TestReasonsOfCreatedClaims(t *testing.T) {
 
 // If the reason why a node is blocked changes, that is told at once. The same reason is not repeated.
 func TestBlockedForAnotherReason(t *testing.T) {
-	w := newWorld(t, "100%", 1)
-	sink := record.NewFakeRecorder(20)
-	w.Events = telemetry.NewRecorder(sink, w.Clock)
-	s := w.Cluster.Snapshot()
-	n, _ := s.NodeByName("node-0")
-	for _, rule := range []model.Rule{model.RuleAnnotation, model.RulePDB, model.RuleAnnotation} {
-		w.tellBlocked(s, disrupt.Decision{Blocked: []model.Blocked{{Node: n, Verdict: model.Verdict{Rule: rule}}}})
-	}
-	if got := len(sink.Events); got != 4 {
-		t.Errorf("%d events, want one on the node and one on the claim for each of two reasons", got)
+	for reason, rules := range map[string][]model.Rule{
+		telemetry.EventDisruptionBlocked: {model.RuleAnnotation, model.RulePDB, model.RuleAnnotation},
+		telemetry.EventUnconsolidatable:  {model.RulePrice, model.RuleUndo, model.RulePrice},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t, "100%", 1)
+			sink := record.NewFakeRecorder(20)
+			w.Events = telemetry.NewRecorder(sink, w.Clock)
+			s := w.Cluster.Snapshot()
+			n, _ := s.NodeByName("node-0")
+			for _, rule := range rules {
+				w.tellBlocked(s, disrupt.Decision{Blocked: []model.Blocked{{Node: n, Verdict: model.Verdict{Rule: rule}}}})
+			}
+			if got := len(sink.Events); got != 4 {
+				t.Errorf("%d events, want one on the node and one on the claim for each of two reasons", got)
+			}
+			for range len(sink.Events) {
+				if e := <-sink.Events; !strings.Contains(e, reason) {
+					t.Errorf("event %q, want reason %s", e, reason)
+				}
+			}
+		})
 	}
 }
