@@ -12,9 +12,7 @@ import (
 
 // Served over a socket, the provider passes provider check, with Cluster API's own controllers and NodeClaims in a real cluster.
 func TestCheckOfServedProvider(t *testing.T) {
-	if os.Getenv("KARPENTER_LONG") == "" {
-		t.Skip("takes minutes: set KARPENTER_LONG=1")
-	}
+	long(t)
 	s := newScene(t, "served")
 	t.Cleanup(func() { // before the scene ends, which needs the controller
 		if err := place.Cluster.Up(context.WithoutCancel(t.Context())); err != nil {

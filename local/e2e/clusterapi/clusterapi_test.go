@@ -268,6 +268,7 @@ func TestMachineWithoutClaim(t *testing.T) {
 
 // With a kubeconfig of its own, the controller uses its credentials for the management cluster.
 func TestManagementKubeconfig(t *testing.T) {
+	long(t)
 	s := newScene(t, "management")
 	t.Cleanup(func() { restart(s) }) // without the variable, which is unset before
 	t.Setenv("MANAGEMENT_KUBECONFIG", place.Cluster.Dir().KubeconfigOf("clusterapi"))

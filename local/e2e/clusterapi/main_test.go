@@ -64,3 +64,11 @@ func TestMain(m *testing.M) {
 		return m.Run(), nil
 	}))
 }
+
+// long skips a test unless KARPENTER_LONG is set.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("KARPENTER_LONG") == "" {
+		t.Skip("takes minutes: set KARPENTER_LONG=1")
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 // A static NodePool has as many Machines as its replicas, without pods.
 func TestStaticPool(t *testing.T) {
+	long(t)
 	t.Parallel()
 	replicas := int64(2)
 	s := newScene(t, "static", func(p *apiv1.NodePool) { p.Spec.Replicas = &replicas })
