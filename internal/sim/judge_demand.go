@@ -225,8 +225,8 @@ func (d *demandRules) written(before, after client.Object) {
 	}
 	known := oldest.Add(-pace)
 	if r := d.world.processes.replicas[d.writer()]; r != nil {
-		if at, away := r.link.lastEvent("pods"); away && at.Before(known) {
-			known = at
+		if since, ok := r.link.behind("pods"); ok && since.Add(-pace).Before(known) {
+			known = since.Add(-pace)
 		}
 	}
 	var claimed, wanted int64
@@ -244,23 +244,13 @@ func (d *demandRules) written(before, after client.Object) {
 	}
 }
 
-// purpose returns how much cpu the pods request that the node of a claim is for, in millicores. Without pods on the node, these are
-// the pods that the node was planned for. Once kube-scheduler has bound pods to it, these are the pods on the node: pods that
-// tolerate all taints are bound to nodes that have not registered, also if the nodes were planned for other pods, and these may not
-// fit any more.
+// purpose returns how much cpu the pods request that the node of a claim was planned for, in millicores. It is zero if kube-scheduler has
+// bound pods to the node. Pods that tolerate all taints are bound to nodes that have not registered, also if other nodes were planned
+// for them, so that they would count twice. The pods that this node was planned for may then not fit any more.
 func (d *demandRules) purpose(c *apiv1.NodeClaim) int64 {
-	var bound int64
 	for _, n := range kubeapi.List[*corev1.Node](d.world.platform.server) {
-		if c.Status.ProviderID == "" || n.Spec.ProviderID != c.Status.ProviderID {
-			continue
-		}
-		for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
-			if p.Spec.NodeName == n.Name && !ofDaemonSet(p) {
-				bound = plus(bound, cpuOf(p.Spec.Containers))
-			}
-		}
-		if !d.empty(n.Name) {
-			return bound
+		if c.Status.ProviderID != "" && n.Spec.ProviderID == c.Status.ProviderID && !d.empty(n.Name) {
+			return 0
 		}
 	}
 	return c.Spec.Resources.Requests.Cpu().MilliValue() - d.daemons()

@@ -261,8 +261,10 @@ type stream struct {
 	// due is when the last scheduled event arrives: events of one watch keep their order.
 	due time.Time
 
-	mu     sync.Mutex // guards what follows
-	cond   *sync.Cond
+	mu   sync.Mutex // guards what follows
+	cond *sync.Cond
+	// sent are the times at which the events occurred that have not arrived yet.
+	sent   []time.Time
 	data   bytes.Buffer
 	closed bool
 }
@@ -281,18 +283,27 @@ func (l *link) stream(w *kubeapi.Watch) *stream {
 	return s
 }
 
-// lastEvent returns when the last event of the process's watches of a kind arrived. away is true if none of these watches is open:
-// after an outage of the API server, the process waits longer and longer until it begins one again, and knows only older objects.
-func (l *link) lastEvent(plural string) (at time.Time, away bool) {
-	away = true
+// behind returns since when the process may have missed changes of objects of a kind, if it may have missed any: since the oldest event
+// that is on its way to it. If none of its watches of the kind is open, it is when their last event arrived: after an outage of the API
+// server, the process waits longer and longer until it begins a watch again.
+func (l *link) behind(plural string) (since time.Time, ok bool) {
+	open := false
+	var last time.Time
 	for _, s := range l.open {
-		if s.watch.Plural() == plural {
-			s.mu.Lock()
-			at, away = later(at, s.due), away && s.closed
-			s.mu.Unlock()
+		if s.watch.Plural() != plural {
+			continue
 		}
+		s.mu.Lock()
+		last, open = later(last, s.due), open || !s.closed
+		if !s.closed && len(s.sent) > 0 && (!ok || s.sent[0].Before(since)) {
+			since, ok = s.sent[0], true
+		}
+		s.mu.Unlock()
 	}
-	return at, away
+	if !open {
+		return last, true
+	}
+	return since, ok
 }
 
 // schedule lets the next event arrive after a delay.
@@ -303,12 +314,17 @@ func (s *stream) schedule() {
 		at = s.due
 	}
 	s.due = at
+	s.mu.Lock()
+	s.sent = append(s.sent, time.Now())
+	s.mu.Unlock()
 	world.driver.At(at, func() {
 		line := s.watch.Next()
+		s.mu.Lock()
+		s.sent = s.sent[1:]
 		if line == nil {
+			s.mu.Unlock()
 			return
 		}
-		s.mu.Lock()
 		s.data.Write(line)
 		s.mu.Unlock()
 		s.cond.Broadcast()
