@@ -166,6 +166,34 @@ func TestMarkAgainAfterConflict(t *testing.T) {
 	}
 }
 
+// The write of the taint got no answer, and the cache does not show it yet. Unmark removes the taint nevertheless.
+func TestUnmarkRemovesUnseenTaint(t *testing.T) {
+	scheme := api.Scheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	claim, node := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim, node).WithStatusSubresource(&apiv1.NodeClaim{}).Build()
+	for _, o := range []client.Object{claim, node} {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, a := &model.Node{Name: "node", Claim: claim, Object: node}, &Actor{Client: c}
+	if _, err := a.mark(t.Context(), n, &model.Command{Reason: apiv1.DisruptionReasonEmpty}, nil, time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Unmark(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(node), node); err != nil || len(node.Spec.Taints) > 0 {
+		t.Errorf("the node has taints %v (%v), want none", node.Spec.Taints, err)
+	}
+}
+
 // If another client changes the claim between the two writes of RequestReboot, the reboot is in the history once.
 func TestRequestedRebootIsCountedOnce(t *testing.T) {
 	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}}
