@@ -4,4 +4,5 @@
 //
 //	go test ./e2e/dashboard                        the committed page is the one that web builds, and its unit tests
 //	KARPENTER_LONG=1 go test ./e2e/dashboard       all; needs bin/ (make build)
+//	go test -short ./e2e/dashboard                 skips it
 package dashboard
