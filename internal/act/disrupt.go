@@ -120,14 +120,12 @@ func (a *Actor) mark(
 }
 
 // Unmark removes what mark wrote, except the history of repairs, so that pods can be bound to the node again. It returns
-// the objects that it wrote. It reads the node without a cache: if the write of the taint got no answer, n may not have the taint yet.
+// the objects that it wrote. It writes a node without the taint too: if the write of the taint got no answer, a cache may not show it
+// yet. The write then conflicts, and is repeated with the current node.
 func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, error) {
-	fresh := &corev1.Node{}
-	if err := a.live().Get(ctx, client.ObjectKeyFromObject(n.Object), fresh); err != nil {
-		return nil, fmt.Errorf("untaint node: %w", err)
-	}
-	node, err := Again(ctx, a.live(), fresh, func(before *corev1.Node) (*corev1.Node, error) {
-		node := before.DeepCopy()
+	node, err := Again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
+		before, node := before.DeepCopy(), before.DeepCopy()
+		Cordon(before)
 		node.Spec.Taints = withoutDisrupted(node.Spec.Taints)
 		return node, Patch(ctx, a.Client, before, node)
 	})
