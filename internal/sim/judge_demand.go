@@ -105,6 +105,11 @@ func (d *demandRules) idle(c *apiv1.NodeClaim) bool {
 			return false // an unready node counts against the budgets
 		}
 	}
+	for _, o := range kubeapi.List[*apiv1.NodeClaim](d.world.platform.server) {
+		if o.Labels[apiv1.NodePoolLabelKey] == pool.Name && o.DeletionTimestamp != nil {
+			return false // and so does a node that is being drained, which an expired node with karpenter.sh/do-not-disrupt is for good
+		}
+	}
 	return d.empty(c.Status.NodeName)
 }
 
