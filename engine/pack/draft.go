@@ -8,12 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/assign"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
+	"github.com/karpenter-go/karpenter/engine/require"
 )
 
 // A draft is a plan together with the results of the phases that made it.
@@ -111,8 +113,12 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) {
 		}
 	}
 	out.Offering, _ = options[0].CheapestWithin(out.Requirements)
-	if out.Offering.ReservationID != "" {
+	switch {
+	case out.Offering.ReservationID != "":
 		out.Requirements = out.Requirements.And(out.Offering.Requirements.Without(corev1.LabelTopologyZone))
+	case n.pool.Reserves:
+		// Without this, the cloud would launch the node in a reservation, and other nodes were planned for its instances.
+		out.Requirements = out.Requirements.With(require.New(apiv1.CapacityTypeLabelKey, require.NotIn, apiv1.CapacityTypeReserved))
 	}
 }
 

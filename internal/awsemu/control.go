@@ -189,11 +189,17 @@ func (e *Emulator) Event(in control.Event) error {
 
 // Instances returns all instances that the account still has, in order of launch.
 func (e *Emulator) Instances() []control.Instance {
-	now := e.world.Now()
+	now, active := e.world.Now(), e.activeReservations()
 	out := []control.Instance{}
 	for _, i := range e.world.Instances(false) {
+		reservation, capacity := "", i.Capacity
+		if active[i.InReservation] {
+			reservation = i.InReservation
+		} else if capacity == world.Reserved {
+			capacity = world.OnDemand // it runs on after its reservation ended
+		}
 		out = append(out, control.Instance{
-			ID: i.ID, State: i.State(now).Name, Type: i.Type, Zone: i.Zone, Capacity: i.Capacity,
+			ID: i.ID, State: i.State(now).Name, Type: i.Type, Zone: i.Zone, Capacity: capacity, Reservation: reservation,
 			PricePerHour: i.PricePerHour, Node: i.PrivateDNS(e.world.Region()), Address: i.Address.String(),
 			Image: i.Image.Name, Launched: i.Launched, Reason: i.ReasonCode, Tags: i.Tags, Console: i.Console,
 		})

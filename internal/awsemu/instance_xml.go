@@ -151,7 +151,7 @@ func (e *Emulator) instanceToXML(i world.Instance, groups map[string]world.Secur
 	if i.Data.Monitoring {
 		out.Monitoring.State = "enabled"
 	}
-	out.ReservationID = e.runsIn(i, now)
+	out.ReservationID = e.runsIn(i)
 	switch {
 	case i.Capacity == world.Spot:
 		out.Lifecycle = "spot"
@@ -175,19 +175,23 @@ func (e *Emulator) instanceToXML(i world.Instance, groups map[string]world.Secur
 	return out
 }
 
-// runsIn returns the reservation in which an instance runs at the time now, "" if there is none. An instance keeps running after
-// its reservation ends.
-func (e *Emulator) runsIn(i world.Instance, now time.Time) string {
-	if i.InReservation == "" {
+// runsIn returns the reservation in which an instance runs, "" if there is none. An instance keeps running after its reservation
+// ends.
+func (e *Emulator) runsIn(i world.Instance) string {
+	if i.InReservation == "" || !e.activeReservations()[i.InReservation] {
 		return ""
 	}
+	return i.InReservation
+}
+
+// activeReservations returns the ids of the reservations that have not ended.
+func (e *Emulator) activeReservations() map[string]bool {
 	list, _ := e.world.Reservations()
+	now, active := e.world.Now(), map[string]bool{}
 	for _, r := range list {
-		if r.ID == i.InReservation && r.State(now) == "active" {
-			return r.ID
-		}
+		active[r.ID] = r.State(now) == "active"
 	}
-	return ""
+	return active
 }
 
 // addNetwork adds addresses, network interfaces and volumes.

@@ -44,6 +44,17 @@ type account struct {
 	noticed map[string]time.Time
 	// priced is when a price last changed.
 	priced time.Time
+	// reservations are the capacity reservations that have not been cancelled, in the order in which they were made. cancelled is when
+	// one was last cancelled.
+	reservations []reservation
+	cancelled    time.Time
+}
+
+// A reservation is capacity for a number of instances, since a time.
+type reservation struct {
+	id    string
+	total int
+	since time.Time
 }
 
 // newAccount makes the account and the machines of its instances.
@@ -272,5 +283,37 @@ func (a *account) endInstances(e Event) error {
 			return fmt.Errorf("%s: terminate %s: %w", e, i.ID, err)
 		}
 	}
+	return nil
+}
+
+// reserve makes a capacity reservation that node classes select by the tag karpenter.sh/discovery.
+func (a *account) reserve(e Event) error {
+	n, err := e.number(1)
+	if err != nil {
+		return err
+	}
+	pool := poolOf(e.Args[0])
+	id, err := a.emulator.Reserve(control.Reservation{
+		Type: pool.Type, Zone: pool.Zone, Count: n, Tags: map[string]string{"karpenter.sh/discovery": clusterName},
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", e, err)
+	}
+	a.reservations = append(a.reservations, reservation{id: id, total: n, since: time.Now()})
+	return nil
+}
+
+// cancel cancels the oldest capacity reservations. Their instances run on as on-demand instances.
+func (a *account) cancel(e Event) error {
+	n, err := e.number(0)
+	if err != nil {
+		return err
+	}
+	for _, r := range a.reservations[:min(n, len(a.reservations))] {
+		if err := a.emulator.Cancel(control.Reservation{ID: r.id}); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	a.reservations, a.cancelled = a.reservations[min(n, len(a.reservations)):], time.Now()
 	return nil
 }

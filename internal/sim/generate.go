@@ -28,6 +28,7 @@ func Generate(seed uint64, length time.Duration) *Scenario {
 	g.cluster(s)
 	g.changes(s)
 	g.faults(s)
+	g.features(s)
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
 	s.Length = length - s.End()
 	return s

@@ -33,6 +33,9 @@ const (
 	ruleDemand      = "no-node-without-demand"
 	ruleIdle        = "idle-nodes-go"
 	ruleLeft        = "no-replacement-left-over"
+	ruleReserved    = "reservations"
+	ruleStatic      = "static-pools"
+	ruleHeadroom    = "headroom-is-kept"
 	ruleQuiet       = "settled-is-quiet"
 	ruleMemory      = "memory-is-bounded"
 	ruleNoPanic     = "no-internal-error"
@@ -65,6 +68,7 @@ type judge struct {
 	moves  moveRules
 	drains drainRules
 	demand demandRules
+	supply supplyRules
 	quiet  quietRules
 	memory memoryRules
 }
@@ -75,6 +79,7 @@ func newJudge(w *World) *judge {
 	j.moves = moveRules{judge: j, marked: map[string]string{}, moves: map[string]*costs{}, matching: map[string]time.Time{}}
 	j.drains = drainRules{judge: j}
 	j.demand = newDemandRules(j)
+	j.supply = supplyRules{j}
 	j.quiet = quietRules{judge: j, unready: map[string]bool{}}
 	j.memory = newMemoryRules(j)
 	return j
@@ -132,6 +137,7 @@ func (j *judge) look() {
 	j.fleet.look()
 	j.drains.look()
 	j.demand.look()
+	j.supply.look()
 	j.memory.look()
 	for k := range j.since {
 		if !j.seen[k] {
@@ -179,6 +185,7 @@ func (j *judge) written(before, after client.Object) {
 	j.fleet.written(before, after)
 	j.moves.written(before, after)
 	j.demand.written(before, after)
+	j.supply.written(before, after)
 	j.quiet.written(before, after)
 	j.memory.written(after)
 }

@@ -110,7 +110,8 @@ func (d *demandRules) idle(c *apiv1.NodeClaim) bool {
 			return false // and so does a node that is being drained, which an expired node with karpenter.sh/do-not-disrupt is for good
 		}
 	}
-	return d.empty(c.Status.NodeName)
+	// A CapacityBuffer keeps free capacity, also on nodes without pods.
+	return d.supply.planned() == 0 && d.empty(c.Status.NodeName)
 }
 
 // empty reports whether a node has no pods but those of DaemonSets.
@@ -214,13 +215,13 @@ func (d *demandRules) written(before, after client.Object) {
 	if !ok || before != nil || d.writer() == "" || c.Annotations[apiv1.ReplacesAnnotationKey] != "" {
 		return
 	}
-	if pool, ok := kubeapi.Find[*apiv1.NodePool](d.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey]); !ok || pool.Spec.Replicas != nil {
+	if d.static(c) {
 		return
 	}
 	d.noteWaits()
 	oldest, on := c.CreationTimestamp.Time, map[string]int64{}
 	for _, o := range kubeapi.List[*apiv1.NodeClaim](d.world.platform.server) {
-		if o.DeletionTimestamp != nil || o.Annotations[apiv1.ReplacesAnnotationKey] != "" || condition.IsTrue(o, apiv1.ConditionTypeRegistered) {
+		if o.DeletionTimestamp != nil || o.Annotations[apiv1.ReplacesAnnotationKey] != "" || condition.IsTrue(o, apiv1.ConditionTypeRegistered) || d.static(o) {
 			continue
 		}
 		if o.CreationTimestamp.Time.Before(oldest) {
@@ -234,7 +235,7 @@ func (d *demandRules) written(before, after client.Object) {
 			known = since.Add(-pace)
 		}
 	}
-	var claimed, wanted int64
+	claimed, wanted := int64(0), d.supply.planned()
 	for _, cpu := range on {
 		claimed += cpu
 	}
@@ -247,6 +248,12 @@ func (d *demandRules) written(before, after client.Object) {
 		d.violate(ruleDemand, "%d claims without a node are for pods with %dm of cpu, claim %s the newest, and pods with %dm have waited since the oldest of them: %s",
 			len(on), claimed, c.Name, wanted, fmt.Sprint(slices.Sorted(maps.Keys(on))))
 	}
+}
+
+// static reports whether the NodePool of a claim is static or does not exist.
+func (d *demandRules) static(c *apiv1.NodeClaim) bool {
+	pool, ok := kubeapi.Find[*apiv1.NodePool](d.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey])
+	return !ok || pool.Spec.Replicas != nil
 }
 
 // purpose returns how much cpu the pods request that the node of a claim was planned for, in millicores. It is zero if kube-scheduler has

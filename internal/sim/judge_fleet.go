@@ -245,6 +245,9 @@ func (f *fleetRules) described(c *apiv1.NodeClaim, i control.Instance) {
 	}
 	check := func(kind, name string, labels map[string]string) {
 		for _, key := range slices.Sorted(maps.Keys(want)) {
+			if key == apiv1.CapacityTypeLabelKey && labels[key] == apiv1.CapacityTypeReserved && f.lasts(ruleDescribed, kind+" "+name) < sweep {
+				continue // its reservation may just have ended
+			}
 			if labels[key] != want[key] {
 				f.violate(ruleDescribed, "%s %s has %s=%s, and its instance %s has %s", kind, name, key, labels[key], i.ID, want[key])
 			}

@@ -3,15 +3,19 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
@@ -27,6 +31,8 @@ type moveRules struct {
 	replaced int
 	// moves are the costs of consolidations, by the value of the annotation that names their replacements.
 	moves map[string]*costs
+	// overlaid is when a NodeOverlay was last created, changed or deleted.
+	overlaid time.Time
 	// matching has the claims that were drifted and match their pool and node class again, with the time since which they do.
 	matching map[string]time.Time
 }
@@ -45,8 +51,14 @@ func (m *moveRules) written(before, after client.Object) {
 	case *apiv1.NodeClaim:
 		m.claimWritten(before, o)
 		m.noteDrift(before, o)
+	case *overlayv1alpha1.NodeOverlay:
+		if was, ok := before.(*overlayv1alpha1.NodeOverlay); !ok || was.Generation != o.Generation {
+			m.overlaid = time.Now()
+		}
 	case nil:
 		switch o := before.(type) {
+		case *overlayv1alpha1.NodeOverlay:
+			m.overlaid = time.Now()
 		case *corev1.Node:
 			delete(m.marked, o.Name)
 		case *apiv1.NodeClaim:
@@ -170,8 +182,24 @@ func (m *moveRules) noteCost(n *corev1.Node, c *apiv1.NodeClaim) {
 	}
 }
 
+// priceOf returns the price of an instance as the operator sees it: a reserved instance costs nearly nothing, and NodeOverlays change
+// prices of families of instance types.
 func (m *moveRules) priceOf(i control.Instance) float64 {
-	return m.world.account.emulator.PriceOf(control.Pool{Type: i.Type, Zone: i.Zone, Capacity: i.Capacity})
+	if i.Capacity == apiv1.CapacityTypeReserved {
+		return 1e-6
+	}
+	price := m.world.account.emulator.PriceOf(control.Pool{Type: i.Type, Zone: i.Zone, Capacity: i.Capacity})
+	for _, o := range kubeapi.List[*overlayv1alpha1.NodeOverlay](m.world.platform.server) {
+		family, _, _ := strings.Cut(i.Type, ".")
+		percent, ok := strings.CutSuffix(ptr.Deref(o.Spec.PriceAdjustment, ""), "%")
+		by, err := strconv.ParseFloat(percent, 64)
+		if ok && err == nil && slices.ContainsFunc(o.Spec.Requirements, func(r overlayv1alpha1.NodeSelectorRequirement) bool {
+			return r.Key == awsv1.LabelInstanceFamily && slices.Contains(r.Values, family)
+		}) {
+			price *= 1 + by/100
+		}
+	}
+	return price
 }
 
 // stale is how old the prices may be by which the operator decides.
@@ -187,6 +215,9 @@ func (m *moveRules) finished(c *apiv1.NodeClaim) {
 	delete(m.moves, key)
 	if last := m.world.account.priced; !last.IsZero() && move.at.Sub(last) < stale {
 		return // the operator may not know the prices yet
+	}
+	if move.at.Sub(later(m.overlaid, m.world.account.cancelled)) < listed {
+		return // prices changed since, or just before
 	}
 	byName := map[string]control.Instance{}
 	for _, o := range kubeapi.List[*apiv1.NodeClaim](m.world.platform.server) {

@@ -223,6 +223,9 @@ func (s *Scenario) documents() []string {
 	return strings.Split(text, "---\n")
 }
 
+// addDocuments adds documents to cluster.yaml.
+func (s *Scenario) addDocuments(docs ...string) { s.setDocuments(append(s.documents(), docs...)) }
+
 // setDocuments replaces the documents of cluster.yaml.
 func (s *Scenario) setDocuments(docs []string) {
 	for i := range s.Files {

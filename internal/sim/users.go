@@ -16,7 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 	"github.com/karpenter-go/karpenter/internal/sim/cluster"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
@@ -74,6 +76,56 @@ func (u users) rollout(e Event) error {
 	return err
 }
 
+// setReplicas changes the number of nodes of a static NodePool.
+func (u users) setReplicas(e Event) error {
+	n, err := e.number(1)
+	if err != nil {
+		return err
+	}
+	return u.editPool(e.Args[0], func(p *apiv1.NodePool) {
+		p.Spec.Replicas = new(int64(n))
+	})
+}
+
+// relabel changes a label of the nodes of a NodePool, so that its nodes drift.
+func (u users) relabel(e Event) error {
+	return u.editPool(e.Args[0], func(p *apiv1.NodePool) {
+		p.Spec.Template.Labels = maps.Clone(p.Spec.Template.Labels)
+		if p.Spec.Template.Labels == nil {
+			p.Spec.Template.Labels = map[string]string{}
+		}
+		p.Spec.Template.Labels["example.com/edition"] = e.Args[1]
+	})
+}
+
+// editPool changes a NodePool, if it exists.
+func (u users) editPool(name string, edit func(*apiv1.NodePool)) error {
+	pool, ok := kubeapi.Find[*apiv1.NodePool](u.server, "", name)
+	if !ok || pool.DeletionTimestamp != nil {
+		return nil
+	}
+	pool = pool.DeepCopy()
+	edit(pool)
+	_, err := kubeapi.Update(u.server, pool)
+	return err
+}
+
+// setBuffer changes the number of pods that a CapacityBuffer has headroom for.
+func (u users) setBuffer(e Event) error {
+	n, err := e.number(1)
+	if err != nil {
+		return err
+	}
+	b, ok := kubeapi.Find[*autoscalingv1beta1.CapacityBuffer](u.server, metav1.NamespaceDefault, e.Args[0])
+	if !ok {
+		return fmt.Errorf("%s: there is no such CapacityBuffer", e)
+	}
+	b = b.DeepCopy()
+	b.Spec.Replicas = new(int32(n))
+	_, err = kubeapi.Update(u.server, b)
+	return err
+}
+
 // load lets a Deployment follow a demand that changes around a number of replicas, as a HorizontalPodAutoscaler does, for a while.
 func (u users) load(e Event) error {
 	d, err := u.deployment(e.Args[0])
@@ -93,10 +145,11 @@ func (u users) load(e Event) error {
 
 // deletable are the kinds that the verb delete knows.
 var deletable = map[string]schema.GroupVersionKind{
-	"nodepool":   apiv1.GroupVersion.WithKind("NodePool"),
-	"deployment": appsv1.SchemeGroupVersion.WithKind("Deployment"),
-	"daemonset":  appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
-	"pod":        corev1.SchemeGroupVersion.WithKind("Pod"),
+	"nodepool":    apiv1.GroupVersion.WithKind("NodePool"),
+	"nodeoverlay": overlayv1alpha1.GroupVersion.WithKind("NodeOverlay"),
+	"deployment":  appsv1.SchemeGroupVersion.WithKind("Deployment"),
+	"daemonset":   appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
+	"pod":         corev1.SchemeGroupVersion.WithKind("Pod"),
 }
 
 func (u users) delete(e Event) error {
@@ -107,7 +160,7 @@ func (u users) delete(e Event) error {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(gvk)
 	o.SetName(e.Args[1])
-	if e.Args[0] != "nodepool" {
+	if e.Args[0] != "nodepool" && e.Args[0] != "nodeoverlay" {
 		o.SetNamespace(metav1.NamespaceDefault)
 	}
 	return client.IgnoreNotFound(u.client.Delete(context.Background(), o))
@@ -121,13 +174,7 @@ func (u users) breakPool(e Event) error {
 	}
 	before := pool.Spec.Template.Spec.Requirements
 	set := func(rs []apiv1.NodeSelectorRequirementWithMinValues) {
-		pool, ok := kubeapi.Find[*apiv1.NodePool](u.server, "", e.Args[0])
-		if !ok || pool.DeletionTimestamp != nil {
-			return
-		}
-		pool = pool.DeepCopy()
-		pool.Spec.Template.Spec.Requirements = rs
-		_, _ = kubeapi.Update(u.server, pool) // it was valid when it was made
+		_ = u.editPool(e.Args[0], func(p *apiv1.NodePool) { p.Spec.Template.Spec.Requirements = rs }) // it was valid when it was made
 	}
 	set(append(slices.Clone(before), apiv1.NodeSelectorRequirementWithMinValues{
 		Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"none.such"},

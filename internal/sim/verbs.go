@@ -68,6 +68,9 @@ func userVerbs() map[string]verb {
 		"delete-nodes": {usage: "N", least: 1, most: 1, do: func(w *World, e Event) error {
 			return w.platform.deleteSome(e, w.platform.nodes())
 		}},
+		"replicas":    {usage: "POOL N", least: 2, most: 2, do: do(users.setReplicas)},
+		"relabel":     {usage: "POOL VALUE", least: 2, most: 2, do: do(users.relabel)},
+		"buffer":      {usage: "BUFFER N", least: 2, most: 2, do: do(users.setBuffer)},
 		"load":        {usage: "DEPLOYMENT REPLICAS for D", least: 2, most: 2, lasts: true, do: do(users.load)},
 		"break-pool":  {usage: "POOL for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakPool)},
 		"break-class": {usage: "CLASS for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakClass)},
@@ -111,6 +114,8 @@ func cloudVerbs() map[string]verb {
 		"cloud-hang":    callFault("RATE [OPERATION] for D", 1, 2),
 		"cloud-slow":    callFault("DELAY [OPERATION] for D", 1, 2),
 		"cloud-down":    callFault("for D", 0, 0),
+		"reserve":       {usage: "TYPE/ZONE N", least: 2, most: 2, do: do((*account).reserve)},
+		"cancel":        {usage: "N", least: 1, most: 1, do: do((*account).cancel)},
 		"throttle":      {usage: "OPERATION RATE for D", least: 2, most: 2, lasts: true, fault: true, hampers: true, do: do((*account).throttle)},
 		"lag":           {usage: "DELAY for D", least: 1, most: 1, lasts: true, fault: true, hampers: true, do: do((*account).lag)},
 		"no-capacity":   {usage: "TYPE/ZONE/CAPACITY for D", least: 1, most: 1, lasts: true, fault: true, do: do((*account).noCapacity)},

@@ -34,7 +34,7 @@ func (p *Provider) Controllers() []Controller {
 	c, s := p.config, p.config.Settings
 	collector := &upkeep.Collector{
 		Instances: p.instances, Launches: p.launcher, Cluster: s.ClusterName, Client: c.Client, Reader: c.Reader,
-		Writer: c.Writer, Breaker: p.breaker, Reserved: p.reserved, Recorder: c.Recorder, Clock: c.Clock,
+		Writer: c.Writer, Breaker: p.breaker, Recorder: c.Recorder, Clock: c.Clock,
 	}
 	out := []Controller{
 		&nodeclass.Status{Config: nodeclass.Config{

@@ -160,6 +160,7 @@ const visibleAfter = 2 * time.Minute
 func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	i, err := p.of(ctx, claim)
 	if err == nil && !i.Ending() {
+		p.reserved.Ending(i.Reservation.ID, i.ID)
 		err = p.instances.Terminate(ctx, i)
 	}
 	switch {

@@ -18,6 +18,8 @@ type Pool struct {
 	*model.Pool
 	Index int // in Catalog.Pools
 	Types []*Type
+	// Reserves is true if some of Types are launched in a capacity reservation.
+	Reserves bool
 	// Empty is the reason why the pool has no types. It is OK if there are types.
 	Empty model.Verdict
 
@@ -107,6 +109,7 @@ func (p *Pool) compileTypes(s *model.Snapshot, v *Volumes, reservations reservat
 			}
 			part.Daemons, part.Room = overhead, v.Room(t, &overhead)
 			p.Types = append(p.Types, part)
+			p.Reserves = p.Reserves || part.Reservation != nil && !part.Reservation.Commitment
 		}
 	}
 	slices.SortStableFunc(p.Types, func(a, b *Type) int { return strings.Compare(a.name, b.name) })

@@ -154,8 +154,9 @@ type Instance struct {
 	Type         string            `json:"type"`
 	Zone         string            `json:"zone"`
 	Capacity     string            `json:"capacity"`
-	PricePerHour float64           `json:"pricePerHour"` // USD, as it was at launch
-	Node         string            `json:"node"`         // name of its Node
+	Reservation  string            `json:"reservation,omitempty"` // capacity reservation in which it runs
+	PricePerHour float64           `json:"pricePerHour"`          // USD, as it was at launch
+	Node         string            `json:"node"`                  // name of its Node
 	Address      string            `json:"address"`
 	Image        string            `json:"image"`
 	Launched     time.Time         `json:"launched"`

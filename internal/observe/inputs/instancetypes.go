@@ -49,7 +49,7 @@ func (l *LastTypes) of(o *apiv1.NodePool) ([]*model.InstanceType, bool) {
 // WithInstanceTypes returns s with the instance types of every usable or static pool that the provider manages. If the
 // types of a pool cannot be listed, the last list for the same version of the pool is used. Otherwise its pods would be
 // planned onto pools with lower weight. If there is no such list, or if the node class is not ready, the pool has no types
-// in this round. All these cases are logged.
+// in this round. All these cases are logged. The counts of capacity reservations are less the NodeClaims that are not launched.
 func WithInstanceTypes(
 	ctx context.Context, c clock.Clock, provider cloud.Provider, last *LastTypes, s *model.Snapshot,
 ) *model.Snapshot {
@@ -78,7 +78,7 @@ func WithInstanceTypes(
 		last.changes++
 	}
 	last.pools = next
-	return s.Apply(model.Delta{Types: all})
+	return s.Apply(model.Delta{Types: all}).LessReserved()
 }
 
 // instead returns the last types of a NodePool for which the provider returned err, and false if there are none. If the

@@ -44,6 +44,7 @@ func BuiltIn() []Kind {
 		{GroupVersionKind: core.WithKind("ConfigMap"), Plural: "configmaps", Namespaced: true, History: 10}, // the decision log has up to 256 KiB
 		{GroupVersionKind: core.WithKind("Service"), Plural: "services", Namespaced: true, Status: true},
 		{GroupVersionKind: core.WithKind("Event"), Plural: "events", Namespaced: true},
+		{GroupVersionKind: core.WithKind("PodTemplate"), Plural: "podtemplates", Namespaced: true, Generation: true},
 		{GroupVersionKind: core.WithKind("LimitRange"), Plural: "limitranges", Namespaced: true},
 		{GroupVersionKind: core.WithKind("ResourceQuota"), Plural: "resourcequotas", Namespaced: true, Status: true},
 		{GroupVersionKind: core.WithKind("ReplicationController"), Plural: "replicationcontrollers", Namespaced: true, Status: true},

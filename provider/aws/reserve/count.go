@@ -1,29 +1,56 @@
 package reserve
 
 import (
+	"math"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
 // count is the number of instances left in a reservation.
-type count struct{ free int }
+type count struct {
+	free int
+	// uses counts the launches in the reservation, and the launches that it refused. syncs counts calls of sync.
+	uses, syncs uint64
+}
 
-// sync sets the counts to those of EC2. These include all launches before the call.
-func (r *Reservations) sync(found []ec2types.CapacityReservation) {
+// uses returns the uses of each reservation. It is called before the reservations are listed, for sync.
+func (r *Reservations) uses() map[string]uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make(map[string]uint64, len(r.left))
+	for id, c := range r.left {
+		out[id] = c.uses
+	}
+	return out
+}
+
+// sync sets the counts to those of EC2. The parameter before has the uses of the reservations before the call of EC2. If a
+// reservation has been used since, EC2 may not have counted that, so the smaller number holds until the next call.
+func (r *Reservations) sync(found []ec2types.CapacityReservation, before map[string]uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, f := range found {
-		r.set(aws.ToString(f.CapacityReservationId), int(aws.ToInt32(f.AvailableInstanceCount)))
+		id, free := aws.ToString(f.CapacityReservationId), int(aws.ToInt32(f.AvailableInstanceCount))
+		if c := r.left[id]; c != nil && c.uses != before[id] {
+			free = min(free, c.free)
+		}
+		r.set(id, free)
+		r.left[id].syncs++
 	}
 }
 
 // set sets a count. The caller holds mu.
 func (r *Reservations) set(id string, free int) {
 	free = max(free, 0)
-	old := r.left[id]
-	if old == nil || old.free != free {
-		r.left[id] = &count{free: free}
+	c := r.left[id]
+	if c == nil {
+		c = &count{free: -1}
+		r.left[id] = c
+	}
+	if c.free != free {
+		c.free = free
 		r.revision++
 	}
 }
@@ -39,38 +66,47 @@ func (r *Reservations) Left(id string) int {
 }
 
 // Launched records that an instance was launched in the reservation. A
-// reservation without a count is ignored, also by Ended and Full.
-func (r *Reservations) Launched(id string) { r.change(id, func(free int) int { return free - 1 }) }
-
-// Ended records that an instance of the reservation is terminated. Repeated calls for one instance
-// within returnedLife count once. An empty instance is ignored.
-func (r *Reservations) Ended(id, instance string) {
-	if instance == "" || !r.returnOnce(id+" "+instance) {
-		return
-	}
-	r.change(id, func(free int) int { return free + 1 })
-}
-
-// returnOnce records a call of Ended with this reservation and instance, and reports whether it is the first one within
-// returnedLife.
-func (r *Reservations) returnOnce(place string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, before := r.returned.Get(place); before {
-		return false
-	}
-	r.returned.Set(place, true)
-	return true
-}
+// reservation without a count is ignored, also by Ending, Ended and Full.
+func (r *Reservations) Launched(id string) { r.use(id, func(free int) int { return free - 1 }) }
 
 // Full records that EC2 refused a launch because the reservation has no capacity left.
-func (r *Reservations) Full(id string) { r.change(id, func(int) int { return 0 }) }
+func (r *Reservations) Full(id string) { r.use(id, func(int) int { return 0 }) }
 
-func (r *Reservations) change(id string, to func(int) int) {
+func (r *Reservations) use(id string, to func(free int) int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.left[id]; c != nil {
+		c.uses++
 		r.set(id, to(c.free))
+	}
+}
+
+// counted is the value of Reservations.ending for an instance that is in the count again.
+const counted = math.MaxUint64
+
+// Ending records that the termination of an instance of the reservation is requested. Repeated calls for one instance within
+// endingLife have no effect.
+func (r *Reservations) Ending(id, instance string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.ending.Get(id + " " + instance); !known && r.left[id] != nil {
+		r.ending.Set(id+" "+instance, r.left[id].syncs)
+	}
+}
+
+// Ended records that an instance is terminated for which Ending was called. It counts the instance as left, unless EC2 has listed
+// the reservation since the call of Ending: then EC2 has counted the instance, or will within a minute. Repeated calls for one
+// instance count once.
+func (r *Reservations) Ended(id, instance string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.left[id]
+	if c == nil {
+		return
+	}
+	if syncs, known := r.ending.Get(id + " " + instance); known && syncs == c.syncs {
+		r.ending.Set(id+" "+instance, counted)
+		r.set(id, c.free+1)
 	}
 }
 

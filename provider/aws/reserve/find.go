@@ -31,8 +31,8 @@ var _ API = (*ec2.Client)(nil)
 const (
 	// life is the time for which a result is cached.
 	life = time.Minute
-	// returnedLife is how long returnOnce keeps an entry.
-	returnedLife = 15 * time.Minute
+	// endingLife is how long an instance is known whose termination was requested.
+	endingLife = 15 * time.Minute
 	// handover is how long before the end of a capacity block its nodes are replaced. EC2 starts to terminate the
 	// instances half an hour before the end.
 	handover = 40 * time.Minute
@@ -45,7 +45,8 @@ type Reservations struct {
 	clock clock.PassiveClock
 	found *ttl.Cache[string, []ec2types.CapacityReservation]
 
-	returned *ttl.Cache[string, bool] // reservation and instance, see returnOnce
+	// ending has, for each reservation and instance for which Ending was called, the syncs of the reservation at that time, or counted.
+	ending *ttl.Cache[string, uint64]
 
 	mu       sync.Mutex // guards the rest
 	left     map[string]*count
@@ -56,7 +57,7 @@ type Reservations struct {
 func New(api API, c clock.PassiveClock) *Reservations {
 	return &Reservations{
 		api: api, clock: c, found: ttl.New[string, []ec2types.CapacityReservation](c, life), left: map[string]*count{},
-		returned: ttl.New[string, bool](c, returnedLife),
+		ending: ttl.New[string, uint64](c, endingLife),
 	}
 }
 
@@ -69,11 +70,12 @@ func (r *Reservations) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (
 	found, known := r.found.Get(key)
 	if !known {
 		var err error
+		before := r.uses()
 		if found, err = r.ask(ctx, class.Spec.CapacityReservationSelectorTerms); err != nil {
 			return nil, err
 		}
 		r.found.Set(key, found)
-		r.sync(found)
+		r.sync(found, before)
 	}
 	now := r.clock.Now()
 	byID := map[string]awsv1.CapacityReservation{}

@@ -21,6 +21,8 @@ type account struct {
 	byID  map[string]ec2types.CapacityReservation
 	asked []string
 	err   error
+	// during is called while the account is asked.
+	during func()
 }
 
 func (a *account) DescribeCapacityReservations(
@@ -31,6 +33,9 @@ func (a *account) DescribeCapacityReservations(
 		text += " " + *f.Name + "=" + f.Values[0]
 	}
 	a.asked = append(a.asked, text)
+	if a.during != nil {
+		a.during()
+	}
 	if a.err != nil {
 		return nil, a.err
 	}
@@ -146,15 +151,26 @@ func TestCounts(t *testing.T) {
 	left("a launch", 1, true, func() { r.Launched("cr-1") })
 	left("another", 0, true, func() { r.Launched("cr-1") })
 	left("one too many", 0, false, func() { r.Launched("cr-1") })
+	left("a termination", 0, false, func() { r.Ending("cr-1", "i-1") })
 	left("an end", 1, true, func() { r.Ended("cr-1", "i-1") })
-	left("the same end", 1, false, func() { r.Ended("cr-1", "i-1") })
+	left("the same end", 1, false, func() { r.Ending("cr-1", "i-1"); r.Ended("cr-1", "i-1") })
 	left("the end of an unknown instance", 1, false, func() { r.Ended("cr-1", "") })
-	left("another end", 2, true, func() { r.Ended("cr-1", "i-2") })
+	left("another end", 2, true, func() { r.Ending("cr-1", "i-2"); r.Ended("cr-1", "i-2") })
 	left("a launch again", 1, true, func() { r.Launched("cr-1") })
 	left("a refusal", 0, true, func() { r.Full("cr-1") })
 	clock.SetTime(now.Add(time.Hour))
 	left("a new list", 2, true, find)
 	left("the same list", 2, false, func() { clock.SetTime(now.Add(2 * time.Hour)); find() })
+	left("an end that EC2 has listed", 2, false, func() {
+		r.Ending("cr-1", "i-3")
+		clock.SetTime(now.Add(3 * time.Hour))
+		find()
+		r.Ended("cr-1", "i-3")
+	})
+	a.during = func() { r.Launched("cr-1") }
+	left("a launch while EC2 lists", 1, true, func() { clock.SetTime(now.Add(4 * time.Hour)); find() })
+	a.during = nil
+	left("the next list", 2, true, func() { clock.SetTime(now.Add(5 * time.Hour)); find() })
 	if r.Left("cr-other") != 0 {
 		t.Error("an unknown reservation has capacity")
 	}

@@ -63,12 +63,6 @@ type Breaker interface {
 	KeptInUse(count int)
 }
 
-// Reserved counts how many instances are left in capacity reservations.
-type Reserved interface {
-	// Ended records that an instance of the reservation is terminated.
-	Ended(id, instance string)
-}
-
 // Recorder publishes events.
 type Recorder interface {
 	Event(object client.Object, eventType, reason, message string)
@@ -87,7 +81,6 @@ type Collector struct {
 	Reader   client.Reader
 	Writer   Writer
 	Breaker  Breaker
-	Reserved Reserved
 	Recorder Recorder
 	Clock    clock.PassiveClock
 }
@@ -200,9 +193,6 @@ func (c *Collector) inUse(ctx context.Context, chosen []instances.Instance) (kep
 func (c *Collector) end(ctx context.Context, i instances.Instance) error {
 	if err := c.Instances.Terminate(ctx, i); err != nil && !errors.Is(err, cloud.ErrNotFound) {
 		return err
-	}
-	if id := i.Reservation.ID; id != "" {
-		c.Reserved.Ended(id, i.ID)
 	}
 	log.FromContext(ctx).Info("terminated instance without nodeclaim", "instance-id", i.ID, "instance-type", i.Type, "zone", i.Zone)
 	var nodes corev1.NodeList

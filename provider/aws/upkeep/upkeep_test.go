@@ -41,10 +41,7 @@ type account struct {
 	tags  map[string]string
 	kept  map[types.UID]bool
 	err   error
-	freed []string // instances whose place in a reservation was returned
 }
-
-func (a *account) Ended(id, instance string) { a.freed = append(a.freed, id+" "+instance) }
 
 func (a *account) List(context.Context) ([]instances.Instance, error) { return a.list, a.err }
 
@@ -137,9 +134,6 @@ func TestCollect(t *testing.T) {
 	if want := []string{"i-leaked", "i-old", "i-gone", "i-standalone"}; !slices.Equal(a.ended, want) {
 		t.Errorf("ended %v, want %v", a.ended, want)
 	}
-	if !slices.Equal(a.freed, []string{"cr-1 i-standalone"}) {
-		t.Errorf("places returned: %v", a.freed)
-	}
 	var n corev1.Node
 	if err := k.Get(t.Context(), client.ObjectKey{Name: "leaked"}, &n); !apierrors.IsNotFound(err) {
 		t.Errorf("node of the leaked instance: %v", err)
@@ -161,7 +155,7 @@ func collector(a *account, k client.WithWatch) (*Collector, *events) {
 	e := &events{}
 	return &Collector{
 		Instances: a, Launches: a, Cluster: "c", Client: k, Reader: k, Writer: act.Writer{Client: k}, Recorder: e,
-		Reserved: a, Breaker: bound(k, e), Clock: clocktesting.NewFakePassiveClock(now),
+		Breaker: bound(k, e), Clock: clocktesting.NewFakePassiveClock(now),
 	}, e
 }
 

@@ -1,0 +1,43 @@
+package model
+
+import (
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// LessReserved returns s with lower counts of the capacity reservations for which NodeClaims wait to be launched: by one for each
+// NodeClaim that must be launched in the reservation. Clouds count an instance only when it is launched.
+func (s *Snapshot) LessReserved() *Snapshot {
+	var waiting []require.Set
+	for n := range s.NodesInOrder() {
+		if n.Launched() || n.Claim.DeletionTimestamp != nil {
+			continue
+		}
+		wishes := n.Wishes()
+		if r, ok := wishes.Get(apiv1.CapacityTypeLabelKey); ok && r.Equal(reservedOnly) {
+			waiting = append(waiting, wishes)
+		}
+	}
+	if len(waiting) == 0 {
+		return s
+	}
+	taken := map[string]int{} // by reservation
+	return s.Apply(Delta{Types: WithOfferings(s, func(_ *InstanceType, o *Offering) bool {
+		if o.ReservationID == "" {
+			return false
+		}
+		n, known := taken[o.ReservationID]
+		if !known {
+			for _, wishes := range waiting {
+				if _, ok := wishes.Intersects(o.Requirements); ok {
+					n++
+				}
+			}
+			taken[o.ReservationID] = n
+		}
+		o.ReservationCapacity = max(0, o.ReservationCapacity-n)
+		return n > 0
+	})})
+}
+
+var reservedOnly = require.New(apiv1.CapacityTypeLabelKey, require.In, apiv1.CapacityTypeReserved)

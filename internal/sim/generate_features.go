@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// features adds what not every cluster has: drift, static NodePools, CapacityBuffers, capacity reservations, NodeOverlays and pods that
+// depend on each other. It has random numbers of its own, so the rest of a scenario does not depend on it.
+func (g *generator) features(s *Scenario) {
+	f := *g
+	f.Rand = rand.New(rand.NewPCG(s.Seed, 0x66656174))
+	for _, add := range []struct {
+		chance int // in percent
+		cloud  bool
+		to     func(*Scenario)
+	}{
+		{20, false, f.drift}, {20, false, f.staticPool}, {20, false, f.buffer}, {20, true, f.reserved}, {15, true, f.overlay}, {30, false, f.neighbors},
+	} {
+		if f.chance(add.chance) && !(add.cloud && f.kwok) {
+			add.to(s)
+		}
+	}
+}
+
+// gate switches a feature gate on.
+func (g *generator) gate(s *Scenario, name string) {
+	const flag = "--feature-gates="
+	for i, f := range s.Flags {
+		if strings.HasPrefix(f, flag) {
+			if !strings.Contains(f, name+"=") {
+				s.Flags[i] = f + "," + name + "=true"
+			}
+			return
+		}
+	}
+	s.Flags = append(s.Flags, flag+name+"=true")
+}
+
+// later adds up to n actions of users, at least one, at random times.
+func (g *generator) later(s *Scenario, n int, verb string, args func() []string) {
+	for range 1 + g.IntN(n) {
+		s.Events = append(s.Events, Event{At: g.between(time.Minute, g.last-time.Minute), Verb: verb, Args: args()})
+	}
+}
+
+func (g *generator) drift(s *Scenario) {
+	g.later(s, 2*g.periods, "relabel", func() []string {
+		return []string{g.pools[g.IntN(len(g.pools))], one(g, "first", "second")}
+	})
+}
+
+func (g *generator) staticPool(s *Scenario) {
+	g.gate(s, "StaticCapacity")
+	pool := g.pool("static", true)
+	g.pools = g.pools[:len(g.pools)-1]
+	s.addDocuments(strings.Replace(pool, "spec:\n", fmt.Sprintf("spec:\n  replicas: %d\n", g.IntN(4)), 1))
+	g.later(s, 3*g.periods, "replicas", func() []string { return []string{"static", fmt.Sprint(g.IntN(5))} })
+	if g.chance(40) {
+		g.later(s, 1, "relabel", func() []string { return []string{"static", "first"} })
+	}
+}
+
+func (g *generator) buffer(s *Scenario) {
+	g.gate(s, "CapacityBuffer")
+	if g.chance(50) {
+		s.addDocuments(fmt.Sprintf(`apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: spare, namespace: default}
+spec:
+  scalableRef: {apiGroup: apps, kind: Deployment, name: %s}
+  percentage: %d
+`, g.deployments[g.IntN(len(g.deployments))], one(g, 10, 50)))
+	} else {
+		s.addDocuments(fmt.Sprintf(`apiVersion: v1
+kind: PodTemplate
+metadata: {name: spare, namespace: default}
+template:
+  metadata: {labels: {app: spare}}
+  spec:
+    containers: [{name: c, image: c, resources: {requests: {cpu: %dm, memory: %dMi}}}]
+`, one(g, 250, 1000, 3500), one(g, 512, 4096)), fmt.Sprintf(`apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: spare, namespace: default}
+spec:
+  podTemplateRef: {name: spare}
+  replicas: %d
+`, 1+g.IntN(4)))
+	}
+	g.later(s, 2*g.periods, "buffer", func() []string { return []string{"spare", fmt.Sprint(g.IntN(6))} })
+}
+
+// reserved adds capacity reservations, and lets the node class and the NodePools use them.
+func (g *generator) reserved(s *Scenario) {
+	docs := s.documents()
+	for i, doc := range docs {
+		doc = strings.Replace(doc, "  role: ", "  capacityReservationSelectorTerms: [{tags: {karpenter.sh/discovery: sim}}]\n  role: ", 1)
+		docs[i] = strings.Replace(doc, "values: [spot, on-demand]", "values: [reserved, spot, on-demand]", 1)
+		docs[i] = strings.Replace(docs[i], "values: [on-demand]", "values: [reserved, on-demand]", 1)
+	}
+	s.setDocuments(docs)
+	reserve := func() []string {
+		return []string{one(g, "m5.large", "m5.xlarge", "c5.xlarge", "r5.large") + "/" + one(g, "us-east-1a", "us-east-1b"), fmt.Sprint(1 + g.IntN(4))}
+	}
+	s.Events = append(s.Events, Event{At: time.Second, Verb: "reserve", Args: reserve()})
+	g.later(s, 2, "reserve", reserve)
+	if g.chance(50) {
+		g.later(s, 2, "cancel", func() []string { return []string{"1"} })
+	}
+}
+
+// overlay adds a NodeOverlay that makes a family of instance types dearer or cheaper, and may delete it again.
+func (g *generator) overlay(s *Scenario) {
+	g.gate(s, "NodeOverlay")
+	s.Files = append(s.Files, File{"overlay.yaml", fmt.Sprintf(`apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: family}
+spec:
+  requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [%s]}]
+  priceAdjustment: %q
+`, one(g, "c5", "m5", "t3"), one(g, "+50%", "-40%"))})
+	at := g.between(time.Minute, g.last-2*time.Minute)
+	s.Events = append(s.Events, Event{At: at, Verb: "apply", Args: []string{"overlay.yaml"}})
+	if g.chance(50) {
+		s.Events = append(s.Events, Event{At: g.between(at, g.last-time.Minute), Verb: "delete", Args: []string{"nodeoverlay", "family"}})
+	}
+}
+
+// neighbors adds pods that depend on the zone or on the node of others, or on a port of their node.
+func (g *generator) neighbors(s *Scenario) {
+	needs := one(g,
+		"affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: near}}}]}}",
+		"affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 10, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web-0}}}}]}}",
+		"affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 10, podAffinityTerm: {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: near}}}}]}}",
+		"affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web-0}}}]}}",
+	)
+	port := one(g, "", "", ", ports: [{containerPort: 80, hostPort: 8080}]")
+	s.addDocuments(fmt.Sprintf(`apiVersion: apps/v1
+kind: Deployment
+metadata: {name: near, namespace: default}
+spec:
+  replicas: %d
+  selector: {matchLabels: {app: near}}
+  template:
+    metadata: {labels: {app: near}}
+    spec:
+      %s
+      containers: [{name: c, image: c, resources: {requests: {cpu: %dm, memory: 256Mi}}%s}]
+`, 1+g.IntN(6), needs, one(g, 200, 900), port))
+	g.later(s, 2*g.periods, "scale", func() []string { return []string{"near", fmt.Sprint(g.IntN(8))} })
+}
