@@ -36,6 +36,8 @@ func Assign(p *compile.Problem, quotas Quotas, omitted map[*model.Pod]bool) *Ass
 		choices: map[choiceKey][]*Choice{},
 	}
 	markReachable(a)
+	// The plan that chose the nodes of these pods has checked that no other pod had to come first.
+	a.Placed.MayBeFirst = func(_ *compile.Class, r *compile.Rule) bool { return a.Placed.Counts.IsFirst(r) }
 	a.Placed.KeepNominated()
 	a.Placed.MayBeFirst = a.MayBeFirst
 	for {
