@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,6 +34,8 @@ type moveRules struct {
 	moves map[string]*costs
 	// overlaid is when a NodeOverlay was last created, changed or deleted.
 	overlaid time.Time
+	// gone has the pools and times of the claims that were removed within the time pace.
+	gone []goneClaim
 	// matching has the claims that were drifted and match their pool and node class again, with the time since which they do.
 	matching map[string]time.Time
 }
@@ -41,6 +44,12 @@ type moveRules struct {
 type costs struct {
 	at     time.Time
 	prices map[string]float64
+}
+
+// A goneClaim is the NodePool of a claim and the time when the claim was removed.
+type goneClaim struct {
+	pool string
+	at   time.Time
 }
 
 // written checks nodes that are marked and claims that are launched.
@@ -63,6 +72,8 @@ func (m *moveRules) written(before, after client.Object) {
 			delete(m.marked, o.Name)
 		case *apiv1.NodeClaim:
 			delete(m.matching, o.Name)
+			m.gone = slices.DeleteFunc(m.gone, func(g goneClaim) bool { return time.Since(g.at) > pace })
+			m.gone = append(m.gone, goneClaim{o.Labels[apiv1.NodePoolLabelKey], time.Now()})
 		}
 	}
 }
@@ -125,7 +136,7 @@ func hasTaint(n *corev1.Node, key string) bool {
 }
 
 // checkBudget checks that no more nodes of a pool are marked than each of its budgets for the reason allows. It ignores
-// budgets with a schedule.
+// budgets with a schedule. The nodes that went a moment ago count for percentages, because the decision may have been made before.
 func (m *moveRules) checkBudget(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
 	name := c.Labels[apiv1.NodePoolLabelKey]
 	pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", name)
@@ -133,9 +144,21 @@ func (m *moveRules) checkBudget(n *corev1.Node, c *apiv1.NodeClaim, reason strin
 		return
 	}
 	total, marked := 0, 0
+	for _, g := range m.gone {
+		if g.pool == name && time.Since(g.at) <= pace {
+			total++
+		}
+	}
 	for _, o := range kubeapi.List[*apiv1.NodeClaim](m.world.platform.server) {
 		// A node whose instance is being terminated does not count any more, as upstream has it.
-		if o.Labels[apiv1.NodePoolLabelKey] != name || condition.IsTrue(o, apiv1.ConditionTypeInstanceTerminating) {
+		if o.Labels[apiv1.NodePoolLabelKey] != name {
+			continue
+		}
+		ends := condition.Get(o, apiv1.ConditionTypeInstanceTerminating)
+		if ends != nil && ends.Status == metav1.ConditionTrue {
+			if time.Since(ends.LastTransitionTime.Time) <= pace {
+				total++
+			}
 			continue
 		}
 		total++

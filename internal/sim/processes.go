@@ -17,7 +17,7 @@ type processes struct {
 	closing  bool
 	// started is when a replica was last started.
 	started time.Time
-	// jumped is when a clock last jumped.
+	// jumped is when a clock last jumped, or when a process whose clock just jumped gets answers again.
 	jumped time.Time
 	// writer is the replica whose call the API server carries out now.
 	writer string
@@ -112,6 +112,9 @@ const grace = 5 * time.Minute
 func (p *processes) strikeLeader(e Event) error {
 	if r := p.leader(); r != nil {
 		p.world.faults.start(&strike{Event: e, rate: 1, of: r.link.name})
+		if time.Since(p.jumped) < unaware {
+			p.jumped = later(p.jumped, time.Now().Add(e.For))
+		}
 	}
 	return nil
 }
@@ -181,7 +184,7 @@ func (p *processes) clockJump(e Event) error {
 	}
 	if r := p.leader(); r != nil {
 		r.clock.jump(d)
-		p.jumped = time.Now()
+		p.jumped = time.Now().Add(p.world.faults.held(r.link.name))
 	}
 	return nil
 }
