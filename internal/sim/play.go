@@ -61,10 +61,12 @@ func (r Result) Summary() string {
 //	replaced 2
 //	fleet 2 default m5.*/us-east-1b/on-demand
 //	event NodeClaim InsufficientCapacityError m5.large
+//	no event NodeClaim InsufficientCapacityError
 //
 // The first is Summary, the second Replaced. The third counts running instances of a NodePool, where * in their type, zone or
 // capacity type stands for any text. If there is such a line, each running instance must be in one of them. "fleet 0" means that
-// no instance runs. The last names an event about an object of the kind, with the reason, whose message has the text.
+// no instance runs. The fourth names an event about an object of the kind, with the reason, whose message has the text. The last
+// says that there is no such event.
 func (r Result) Unmet(want string) (unmet []string) {
 	counted, listed := 0, false
 	for line := range strings.Lines(want) {
@@ -88,6 +90,11 @@ func (r Result) Unmet(want string) (unmet []string) {
 		case "event":
 			if !slices.ContainsFunc(r.Told, func(told string) bool { return matches(told, rest) }) {
 				unmet = append(unmet, fmt.Sprintf("no %s, events are %q", line, r.Told))
+			}
+			continue
+		case "no":
+			if i := slices.IndexFunc(r.Told, func(told string) bool { return matches(told, strings.TrimPrefix(rest, "event ")) }); i >= 0 {
+				unmet = append(unmet, fmt.Sprintf("%s: %q", line, r.Told[i]))
 			}
 			continue
 		}
