@@ -243,6 +243,9 @@ func (f *fleetRules) described(c *apiv1.NodeClaim, i control.Instance) {
 	want := map[string]string{
 		corev1.LabelInstanceTypeStable: i.Type, corev1.LabelTopologyZone: i.Zone, apiv1.CapacityTypeLabelKey: i.Capacity,
 	}
+	if c.DeletionTimestamp != nil && c.Labels[corev1.LabelInstanceTypeStable] == "" {
+		return // the instance of a claim that was deleted before its launch was known
+	}
 	check := func(kind, name string, labels map[string]string) {
 		for _, key := range slices.Sorted(maps.Keys(want)) {
 			if key == apiv1.CapacityTypeLabelKey && labels[key] == apiv1.CapacityTypeReserved && f.lasts(ruleDescribed, kind+" "+name) < sweep {

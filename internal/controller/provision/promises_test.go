@@ -55,6 +55,31 @@ func TestNominatedPodsHaveTheirNode(t *testing.T) {
 	}
 }
 
+// Pods stay planned for a NodeClaim that is not launched while its NodePool is not ready, as after each change of a NodePool.
+func TestPlannedWhilePoolIsNotReady(t *testing.T) {
+	w := newWorld(t)
+	w.pend("web", 2, 1)
+	w.clock.Step(time.Second)
+	w.reconcile()
+	claims := w.claims()
+	w.Cluster.Set(&claims[0])
+	known, _ := w.Cluster.Snapshot().Pool("default")
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionUnknown, metav1.ConditionTrue} {
+		pool := known.Object.DeepCopy()
+		pool.Generation++
+		pool.Status.Conditions[0].Status = status
+		w.Cluster.Set(pool)
+		w.clock.Step(retry)
+		w.reconcile()
+	}
+	if n := len(w.claims()); n != 1 {
+		t.Errorf("%d claims, want 1", n)
+	}
+	if got := w.replanned(); got != 0 {
+		t.Errorf("%v pods needed another plan, want none", got)
+	}
+}
+
 // A nomination to a node that no longer exists is ignored. The pods are planned again and counted as such.
 func TestNodesThatGoAreReplanned(t *testing.T) {
 	w := newWorld(t)

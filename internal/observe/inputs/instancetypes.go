@@ -46,7 +46,8 @@ func (l *LastTypes) of(o *apiv1.NodePool) ([]*model.InstanceType, bool) {
 	return known.list, ok && known.uid == o.UID && known.generation == o.Generation
 }
 
-// WithInstanceTypes returns s with the instance types of every usable or static pool that the provider manages. If the
+// WithInstanceTypes returns s with the instance types of the pools that the provider manages: of every usable or static pool, and of
+// those with NodeClaims that are not launched, because pods were planned for these. If the
 // types of a pool cannot be listed, the last list for the same version of the pool is used. Otherwise its pods would be
 // planned onto pools with lower weight. If there is no such list, or if the node class is not ready, the pool has no types
 // in this round. All these cases are logged. The counts of capacity reservations are less the NodeClaims that are not launched.
@@ -55,11 +56,11 @@ func WithInstanceTypes(
 ) *model.Snapshot {
 	ctx, cancel := timeout.Context(ctx, c, patience)
 	defer cancel()
-	pools := s.Pools()
+	pools, launching := s.Pools(), launching(s)
 	found := make([][]*model.InstanceType, len(pools))
 	errs := parallel.Do(ctx, len(pools), 0, func(i int) (err error) {
 		p := pools[i]
-		if provider.Facts().Manages(p.Object.Spec.Template.Spec.NodeClassRef) && (p.Usable().OK() || p.Static()) {
+		if provider.Facts().Manages(p.Object.Spec.Template.Spec.NodeClassRef) && (p.Usable().OK() || p.Static() || launching[p.Name]) {
 			found[i], err = provider.InstanceTypes(ctx, p.Object)
 		}
 		return err
@@ -79,6 +80,17 @@ func WithInstanceTypes(
 	}
 	last.pools = next
 	return s.Apply(model.Delta{Types: all}).LessReserved()
+}
+
+// launching returns the names of the pools with NodeClaims that are not launched and not being deleted.
+func launching(s *model.Snapshot) map[string]bool {
+	pools := map[string]bool{}
+	for n := range s.NodesInOrder() {
+		if !n.Launched() && n.Claim.DeletionTimestamp == nil {
+			pools[n.Pool] = true
+		}
+	}
+	return pools
 }
 
 // instead returns the last types of a NodePool for which the provider returned err, and false if there are none. If the

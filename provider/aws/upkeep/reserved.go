@@ -33,13 +33,20 @@ type Reservations struct {
 	Clock     clock.PassiveClock
 }
 
-// CapacityTypes returns the task that relabels nodes that are not reserved any more. When a reservation ends, its
+// CapacityTypes returns the task that relabels claims and nodes that are not reserved any more. When a reservation ends, its
 // instances continue to run as on-demand.
 func (r *Reservations) CapacityTypes() periodic.Task {
 	return periodic.Task{Label: "capacityreservation.capacitytype", Run: func(ctx context.Context) (time.Duration, error) {
 		claims, err := r.claims(ctx)
-		if err != nil || len(claims) == 0 {
-			return reservedEvery, err
+		if err != nil {
+			return 0, err
+		}
+		var nodes corev1.NodeList
+		if err := r.Client.List(ctx, &nodes, reservedLabel); err != nil {
+			return 0, fmt.Errorf("list nodes: %w", err)
+		}
+		if len(claims)+len(nodes.Items) == 0 {
+			return reservedEvery, nil
 		}
 		list, err := r.Instances.List(ctx)
 		if err != nil {
@@ -49,21 +56,17 @@ func (r *Reservations) CapacityTypes() periodic.Task {
 		for _, i := range list {
 			onDemand[i.ProviderID()] = i.CapacityType == apiv1.CapacityTypeOnDemand && !i.Ending()
 		}
-		var errs []error
-		for _, c := range claims {
-			if onDemand[c.Status.ProviderID] {
-				errs = append(errs, r.demote(ctx, c))
-			}
-		}
-		return reservedEvery, errors.Join(errs...)
+		return reservedEvery, r.demote(ctx, onDemand, claims, nodes.Items)
 	}}
 }
+
+// reservedLabel selects claims and nodes that are labelled as reserved.
+var reservedLabel = client.MatchingLabels{apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeReserved}
 
 // claims returns the claims that are labelled as reserved and have an instance.
 func (r *Reservations) claims(ctx context.Context) ([]*apiv1.NodeClaim, error) {
 	var list apiv1.NodeClaimList
-	err := r.Client.List(ctx, &list, client.MatchingLabels{apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeReserved})
-	if err != nil {
+	if err := r.Client.List(ctx, &list, reservedLabel); err != nil {
 		return nil, fmt.Errorf("list claims: %w", err)
 	}
 	var out []*apiv1.NodeClaim
@@ -75,22 +78,23 @@ func (r *Reservations) claims(ctx context.Context) ([]*apiv1.NodeClaim, error) {
 	return out, nil
 }
 
-func (r *Reservations) demote(ctx context.Context, claim *apiv1.NodeClaim) error {
-	log.FromContext(ctx).Info("capacity reservation expired, node is on-demand now", "NodeClaim", klog.KRef("", claim.Name),
-		"capacity-reservation-id", claim.Labels[awsv1.LabelCapacityReservationID])
-	if err := r.relabel(ctx, claim); err != nil {
-		return err
-	}
-	var nodes corev1.NodeList
-	if err := r.Client.List(ctx, &nodes, client.MatchingLabels{apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeReserved}); err != nil {
-		return fmt.Errorf("list nodes: %w", err)
-	}
-	for i := range nodes.Items {
-		if nodes.Items[i].Spec.ProviderID == claim.Status.ProviderID {
-			return r.relabel(ctx, &nodes.Items[i])
+// demote relabels the claims and nodes whose instances, by provider ID, are on-demand. A node is relabelled also if its claim has been
+// relabelled before, because the process may have stopped in between.
+func (r *Reservations) demote(ctx context.Context, onDemand map[string]bool, claims []*apiv1.NodeClaim, nodes []corev1.Node) error {
+	var errs []error
+	for _, c := range claims {
+		if onDemand[c.Status.ProviderID] {
+			log.FromContext(ctx).Info("capacity reservation expired, node is on-demand now", "NodeClaim", klog.KRef("", c.Name),
+				"capacity-reservation-id", c.Labels[awsv1.LabelCapacityReservationID])
+			errs = append(errs, r.relabel(ctx, c))
 		}
 	}
-	return nil
+	for i := range nodes {
+		if onDemand[nodes[i].Spec.ProviderID] {
+			errs = append(errs, r.relabel(ctx, &nodes[i]))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (r *Reservations) relabel(ctx context.Context, o client.Object) error {
