@@ -134,6 +134,9 @@ func (d *drainRules) end(who string, i control.Instance) {
 	if deadline, ok := d.deadline(n.Name); ok && !time.Now().Before(deadline.Add(-2*time.Second)) {
 		return
 	}
+	if !nodeReady(n) && d.world.platform.claimOf(n.Name) == nil {
+		return // see no-orphan-instance
+	}
 	if pods := d.remaining(n.Name); len(pods) > 0 {
 		d.violate(ruleDrained, "%s ends instance %s of node %s, which has the pods %s and no deadline that passed", who, i.ID, n.Name, strings.Join(pods, ", "))
 	}

@@ -219,10 +219,11 @@ func (p *platform) applyObject(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// claimOf returns the claim of a node, nil if it has none.
+// claimOf returns the claim of a node, nil if it has none. The claim may not have the name of the node yet.
 func (p *platform) claimOf(node string) *apiv1.NodeClaim {
+	n, ok := kubeapi.Find[*corev1.Node](p.server, "", node)
 	for _, c := range kubeapi.List[*apiv1.NodeClaim](p.server) {
-		if c.Status.NodeName == node {
+		if c.Status.NodeName == node || ok && c.Status.ProviderID != "" && c.Status.ProviderID == n.Spec.ProviderID {
 			return c
 		}
 	}
