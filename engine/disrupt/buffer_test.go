@@ -72,3 +72,49 @@ replace b by m.large a on-demand (Drifted, saves $0.0000/h)
 		})
 	}
 }
+
+// Consolidation would move the pod of a to c, but kube-scheduler may bind it to b, which has only headroom. A new node for the headroom
+// costs as much as a saves. A larger node saves more. A pod that cannot run on b is moved in any case.
+func TestPodsMayTakeHeadroom(t *testing.T) {
+	for _, tt := range []struct {
+		name, instance string
+		pod            scenario.Pod
+		want           string
+	}{
+		{"as much", "m.large", scenario.Pod{Name: "web", CPU: "1500m"}, `blocked a: kube-scheduler may bind 1 pod to nodes with headroom of CapacityBuffer default/b, and new nodes for it may cost $0.1000/h, as much as this saves
+blocked b: free capacity of the node is reserved for CapacityBuffer default/b
+`},
+		{"less", "dear", scenario.Pod{Name: "web", CPU: "1500m"}, `delete a (Underutilized, saves $0.4000/h)
+blocked b: free capacity of the node is reserved for CapacityBuffer default/b
+`},
+		{"elsewhere", "m.large", scenario.Pod{Name: "web", CPU: "1500m", Spec: corev1.PodSpec{NodeSelector: map[string]string{"disk": "fast"}}}, `delete a (Underutilized, saves $0.1000/h)
+blocked b: free capacity of the node is reserved for CapacityBuffer default/b
+`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			consolidatable := []string{apiv1.ConditionTypeConsolidatable}
+			c := scenario.Cluster{
+				Pools: []scenario.Pool{{Name: "default", Disruption: apiv1.Disruption{
+					ConsolidateAfter: apiv1.MustParseNillableDuration("0s"), Budgets: []apiv1.Budget{{Nodes: "100%"}},
+				}}},
+				Types: []scenario.Type{
+					{Name: "m.large", CPU: "2", Memory: "8Gi", Price: 0.10},
+					{Name: "dear", CPU: "2", Memory: "8Gi", Price: 0.40},
+				},
+				Nodes: []scenario.Node{
+					{Name: "a", Pool: "default", Type: tt.instance, Conditions: consolidatable, Labels: map[string]string{"disk": "fast"}, Pods: []scenario.Pod{tt.pod}},
+					{Name: "b", Pool: "default", Type: "m.large", Conditions: consolidatable},
+					{Name: "c", Type: "m.large", Labels: map[string]string{"disk": "fast"}, Pods: []scenario.Pod{{Name: "old", CPU: "500m"}}},
+				},
+			}
+			s, err := c.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := disrupt.Decide(s.Apply(model.Delta{Virtual: room(1)}), options(), disrupt.Cursor{})
+			if got := d.String(); got != tt.want {
+				t.Errorf("decided:\n%s\nwant:\n%s", got, tt.want)
+			}
+		})
+	}
+}

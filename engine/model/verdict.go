@@ -136,6 +136,7 @@ const (
 	CauseManyPDBs // RulePDB: several PodDisruptionBudgets select one pod
 
 	CauseEmptyInstead // RulePrice: removing empty nodes saves as much
+	CauseHeadroom     // RulePrice: new nodes for the headroom that the pods may take cost as much
 	CauseMayCostMore  // RulePrice: each cheaper type may also be launched at a higher price
 	CauseBalanced     // RulePayback: the score is too low for consolidationPolicy Balanced
 )

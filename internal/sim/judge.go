@@ -33,6 +33,7 @@ const (
 	ruleDemand      = "no-node-without-demand"
 	ruleIdle        = "idle-nodes-go"
 	ruleLeft        = "no-replacement-left-over"
+	ruleConverges   = "consolidation-ends"
 	ruleReserved    = "reservations"
 	ruleStatic      = "static-pools"
 	ruleHeadroom    = "headroom-is-kept"

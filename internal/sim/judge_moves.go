@@ -28,6 +28,9 @@ type moveRules struct {
 	marked map[string]string
 	// disruptions counts nodes that were marked.
 	disruptions int
+	// late counts the nodes that were marked for consolidation since recovery/2 after the last event, and lateOf is how many nodes there
+	// were at that time.
+	late, lateOf int
 	// replaced counts claims that were deleted by a replica when a claim in their place was recorded.
 	replaced int
 	// moves are the costs of consolidations, by the value of the annotation that names their replacements.
@@ -115,6 +118,21 @@ func (m *moveRules) nodeWritten(before client.Object, n *corev1.Node) {
 	m.checkBudget(n, c, reason)
 	if reason == "Underutilized" {
 		m.noteCost(n, c)
+		m.noteLate(n.Name)
+	}
+}
+
+// noteLate checks that consolidation comes to an end if nothing else happens.
+func (m *moveRules) noteLate(node string) {
+	if m.calm() < recovery/2 {
+		m.late, m.lateOf = 0, 0
+		return
+	}
+	if m.late == 0 {
+		m.lateOf = len(m.world.platform.nodes())
+	}
+	if m.late++; m.late > 2*m.lateOf+5 {
+		m.violate(ruleConverges, "node %s is the %dth that is consolidated without any event, and there were %d nodes", node, m.late, m.lateOf)
 	}
 }
 

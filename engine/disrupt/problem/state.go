@@ -94,6 +94,9 @@ func (st *State) Taken(c *Candidate) bool { return st.nodes[c.index].taken }
 // Remove records that the candidate is removed.
 func (st *State) Remove(c *Candidate) { st.nodes[c.index].taken = true }
 
+// Headroom returns the CapacityBuffer whose virtual pods are placed on the candidate, empty if there is none.
+func (st *State) Headroom(c *Candidate) string { return st.nodes[c.index].buffer }
+
 // Incoming returns a refusal if pods are assigned to the candidate.
 func (st *State) Incoming(c *Candidate) model.Verdict {
 	if st.nodes[c.index].incoming {
