@@ -7,7 +7,7 @@ import (
 
 // LessReserved returns s with lower counts of the capacity reservations for which NodeClaims wait to be launched: by one for each
 // NodeClaim that must be launched in the reservation. Clouds count an instance only when it is launched.
-func (s *Snapshot) LessReserved() *Snapshot {
+func LessReserved(s *Snapshot) *Snapshot {
 	var waiting []require.Set
 	for n := range s.NodesInOrder() {
 		if n.Launched() || n.Claim.DeletionTimestamp != nil {
