@@ -17,7 +17,7 @@ func (g *generator) features(s *Scenario) {
 		cloud  bool
 		to     func(*Scenario)
 	}{
-		{20, false, f.drift}, {20, false, f.staticPool}, {20, false, f.buffer}, {20, true, f.reserved}, {15, true, f.overlay}, {30, false, f.neighbors},
+		{20, false, f.drift}, {12, false, f.staticPool}, {12, false, f.buffer}, {20, true, f.reserved}, {15, true, f.overlay}, {30, false, f.neighbors},
 	} {
 		if f.chance(add.chance) && !(add.cloud && f.kwok) {
 			add.to(s)
