@@ -100,8 +100,11 @@ func (s supplyRules) headroomOf(b *autoscalingv1beta1.CapacityBuffer) (corev1.Po
 			return corev1.PodTemplateSpec{}, 0
 		}
 		percentage, replicas := int64(ptr.Deref(b.Spec.Percentage, 0)), int64(ptr.Deref(d.Spec.Replicas, 1))
-		least := min(percentage, 1)
+		least := min(percentage, 1) // a percentage above 0 means at least one pod
 		return d.Spec.Template, max(int64(ptr.Deref(b.Spec.Replicas, 0)), (percentage*replicas+99)/100, least)
+	}
+	if b.Spec.PodTemplateRef == nil {
+		return corev1.PodTemplateSpec{}, 0
 	}
 	t, ok := kubeapi.Find[*corev1.PodTemplate](s.world.platform.server, b.Namespace, b.Spec.PodTemplateRef.Name)
 	if !ok {

@@ -11,7 +11,8 @@ import (
 )
 
 // accept adds a command for a proposal that pays. It
-// returns a refusal if removing empty nodes saves as much, if its pods may take headroom that costs as much, if a NodePool with policy Balanced rejects the proposal, or if
+// returns a refusal if removing empty nodes saves as much, if its pods may take headroom that costs as much, if a NodePool
+// with policy Balanced rejects the proposal, or if
 // budgets do not allow it.
 func (s *search) accept(p problem.Proposal) model.Verdict {
 	if v := s.emptyInstead(p); !v.OK() {

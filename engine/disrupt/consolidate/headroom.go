@@ -16,8 +16,8 @@ import (
 // headroom, and prefers nodes with much free capacity. Without this rule, the new node would be the next such node, and the pods would
 // move forever.
 //
-// Each pod takes the headroom of at most one node, so the cost is at most that of as many nodes as there are pods for which some node
-// has the capacity, beginning with the dearest ones.
+// The cost is that of the nodes that the pods take if each takes one node. A pod takes the dearest node on which it may run and which no
+// other pod took.
 func (s *search) headroomInstead(p problem.Proposal) model.Verdict {
 	var spare []*problem.Candidate
 	for _, c := range s.st.Problem.Candidates {
