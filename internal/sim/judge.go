@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +38,17 @@ const (
 	ruleReserved    = "reservations"
 	ruleStatic      = "static-pools"
 	ruleHeadroom    = "headroom-is-kept"
+	ruleProtected   = "protected-nodes-stay"
+	ruleCalm        = "consolidate-after"
+	ruleFirst       = "replacements-come-first"
+	ruleFollows     = "claims-follow-instances"
+	ruleRegisters   = "claims-register"
+	ruleExpires     = "claims-expire"
+	ruleDrift       = "drift-is-noticed"
+	ruleTaints      = "taints-are-removed"
+	ruleVolumes     = "volumes-are-detached"
 	ruleQuiet       = "settled-is-quiet"
+	ruleOften       = "calls-are-bounded"
 	ruleMemory      = "memory-is-bounded"
 	ruleNoPanic     = "no-internal-error"
 )
@@ -70,6 +81,8 @@ type judge struct {
 	drains drainRules
 	demand demandRules
 	supply supplyRules
+	claims claimRules
+	guard  protectionRules
 	quiet  quietRules
 	memory memoryRules
 }
@@ -81,7 +94,9 @@ func newJudge(w *World) *judge {
 	j.drains = drainRules{judge: j}
 	j.demand = newDemandRules(j)
 	j.supply = supplyRules{j}
-	j.quiet = quietRules{judge: j, unready: map[string]bool{}}
+	j.claims = claimRules{j}
+	j.guard = newProtectionRules(j)
+	j.quiet = newQuietRules(j)
 	j.memory = newMemoryRules(j)
 	return j
 }
@@ -139,6 +154,7 @@ func (j *judge) look() {
 	j.drains.look()
 	j.demand.look()
 	j.supply.look()
+	j.claims.look()
 	j.memory.look()
 	for k := range j.since {
 		if !j.seen[k] {
@@ -157,6 +173,9 @@ func (j *judge) call(l *link, q *kubeapi.Request) {
 	if time.Since(j.world.processes.jumped) < unaware {
 		return
 	}
+	if q.Method == http.MethodPatch || q.Method == http.MethodPut || q.Method == http.MethodDelete || strings.HasSuffix(q.Path, "/eviction") {
+		j.quiet.count(l.name, q.Method+" "+q.Path, mostWrites)
+	}
 	parts := strings.Split(strings.Trim(q.Path, "/"), "/")
 	switch {
 	case len(parts) >= 6 && parts[4] == "pods":
@@ -164,12 +183,14 @@ func (j *judge) call(l *link, q *kubeapi.Request) {
 	case len(parts) == 5 && parts[3] == "nodeclaims" && q.Method == "DELETE":
 		if c, ok := kubeapi.Find[*apiv1.NodeClaim](j.world.platform.server, "", parts[4]); ok {
 			j.moves.deleted(l.name, c)
+			j.guard.deleted(c)
 		}
 	}
 }
 
 // called checks a call of a replica to the cloud before it is carried out.
 func (j *judge) called(who, op string, body []byte) {
+	j.quiet.count(who, op, mostCalls)
 	if op == "TerminateInstances" {
 		j.fleet.count()
 		for _, id := range idsOf(body) {
@@ -187,6 +208,7 @@ func (j *judge) written(before, after client.Object) {
 	j.moves.written(before, after)
 	j.demand.written(before, after)
 	j.supply.written(before, after)
+	j.guard.written(before, after)
 	j.quiet.written(before, after)
 	j.memory.written(after)
 }

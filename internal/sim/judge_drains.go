@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -112,9 +113,7 @@ func (d *drainRules) remaining(node string) (names []string) {
 			continue
 		}
 		owner := metav1.GetControllerOf(p)
-		stays := owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") || slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool {
-			return t.Key == apiv1.DisruptedTaintKey || t.Key == "" && t.Operator == corev1.TolerationOpExists
-		})
+		stays := owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") || staysOn(p)
 		fresh := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodScheduled && time.Since(c.LastTransitionTime.Time) < bound
 		})
@@ -140,6 +139,28 @@ func (d *drainRules) end(who string, i control.Instance) {
 	if pods := d.remaining(n.Name); len(pods) > 0 {
 		d.violate(ruleDrained, "%s ends instance %s of node %s, which has the pods %s and no deadline that passed", who, i.ID, n.Name, strings.Join(pods, ", "))
 	}
+	if volumes := d.attached(n.Name); len(volumes) > 0 {
+		d.violate(ruleVolumes, "%s ends instance %s of node %s, to which the volumes %s are attached, and no deadline passed", who, i.ID, n.Name,
+			strings.Join(volumes, ", "))
+	}
+}
+
+// attached returns the volumes that are attached to a node. Those of pods that stay, or that were bound a moment ago, do not count.
+func (d *drainRules) attached(node string) (names []string) {
+	stay := map[string]bool{}
+	for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
+		if p.Spec.NodeName == node {
+			for _, pv := range d.world.platform.cluster.Volumes.Of(p) {
+				stay[pv.Name] = true
+			}
+		}
+	}
+	for _, a := range kubeapi.List[*storagev1.VolumeAttachment](d.world.platform.server) {
+		if pv := a.Spec.Source.PersistentVolumeName; a.Spec.NodeName == node && pv != nil && !stay[*pv] && time.Since(a.CreationTimestamp.Time) > bound {
+			names = append(names, *pv)
+		}
+	}
+	return names
 }
 
 // look checks that nodes end at their deadlines.

@@ -116,6 +116,7 @@ func (m *moveRules) nodeWritten(before client.Object, n *corev1.Node) {
 		m.violate(ruleInitialized, "node %s is disrupted (%s), and is not initialized", n.Name, reason)
 	}
 	m.checkBudget(n, c, reason)
+	m.guard.marked(n, c, reason)
 	if reason == "Underutilized" {
 		m.noteCost(n, c)
 		m.noteLate(n.Name)
@@ -306,21 +307,26 @@ func (m *moveRules) deleted(who string, c *apiv1.NodeClaim) {
 	m.violate(ruleReason, "%s deletes claim %s, whose node is initialized and healthy, is not disrupted and has not expired", who, c.Name)
 }
 
-// mayGo reports whether a claim may be deleted without a disruption that was decided before.
+// mayGo reports whether a claim may be deleted without a disruption that was decided before: it is forced to go, is a replacement
+// that is not needed, or belongs to a static NodePool.
 func (m *moveRules) mayGo(c *apiv1.NodeClaim) bool {
+	pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey])
+	return c.Annotations[apiv1.ReplacesAnnotationKey] != "" || ok && pool.Spec.Replicas != nil || m.forced(c)
+}
+
+// forced reports whether a claim must be deleted without a replacement: it has expired, its NodePool or node goes, its node is not ready,
+// or its instance ends.
+func (m *moveRules) forced(c *apiv1.NodeClaim) bool {
 	if d := c.Spec.ExpireAfter.Duration; d != nil && !time.Now().Before(c.CreationTimestamp.Add(*d)) {
 		return true
 	}
 	pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey])
-	if !ok || pool.DeletionTimestamp != nil || pool.Spec.Replicas != nil {
+	if !ok || pool.DeletionTimestamp != nil {
 		return true
 	}
 	n, ok := kubeapi.Find[*corev1.Node](m.world.platform.server, "", c.Status.NodeName)
 	if !ok || n.DeletionTimestamp != nil || !nodeReady(n) {
 		return true
-	}
-	if c.Annotations[apiv1.ReplacesAnnotationKey] != "" {
-		return true // a replacement that is not needed
 	}
 	id := idOf(c)
 	i, ok := m.world.account.instances()[id]

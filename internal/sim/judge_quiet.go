@@ -18,9 +18,34 @@ type quietRules struct {
 	// unready has the names of the nodes that are not ready. repaired is when the last of them became ready or was removed.
 	unready  map[string]bool
 	repaired time.Time
+	// calls counts the calls of each replica since minute began, by object for writes to the API server, and by operation for the cloud.
+	calls  map[string]int
+	minute time.Time
 
 	mu     sync.Mutex // guards errors, which goroutines of the operator add to
 	errors []string
+}
+
+func newQuietRules(j *judge) quietRules {
+	return quietRules{judge: j, unready: map[string]bool{}, calls: map[string]int{}}
+}
+
+// The most calls of a replica within a minute: writes of one object, and calls of one operation of the cloud.
+const (
+	mostWrites = 60
+	mostCalls  = 600
+)
+
+// count counts a call of a replica, and checks that it does not repeat the call too often.
+func (q *quietRules) count(who, call string, most int) {
+	if now := time.Now(); now.Sub(q.minute) >= time.Minute {
+		q.minute = now
+		clear(q.calls)
+	}
+	key := who + " " + call
+	if q.calls[key]++; q.calls[key] == most+1 {
+		q.violate(ruleOften, "%s calls %s more than %d times within a minute", who, call, most)
+	}
 }
 
 // look reports the errors that logged has found since the last call.

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -129,5 +130,32 @@ func TestHealthOfDeletedPoolsIsForgotten(t *testing.T) {
 	w.run(&RegistrationHealth{Client: w, Clock: w.clock, Cloud: onlyFacts{}, Health: h})
 	if h.Of("pool").Known || !h.Of("kept").Known {
 		t.Errorf("deleted pool %+v, other pool %+v", h.Of("pool"), h.Of("kept"))
+	}
+}
+
+// A NodePool is reconciled for a claim when its node registers and when it begins to be deleted, not for other changes.
+func TestOutcome(t *testing.T) {
+	claim := func(registered metav1.ConditionStatus, deleted bool) *apiv1.NodeClaim {
+		c := &apiv1.NodeClaim{}
+		c.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeRegistered, Status: registered}}
+		if deleted {
+			c.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)}
+		}
+		return c
+	}
+	for _, tt := range []struct {
+		name          string
+		before, after *apiv1.NodeClaim
+		want          bool
+	}{
+		{"registers", claim("Unknown", false), claim("True", false), true},
+		{"stays unregistered", claim("Unknown", false), claim("False", false), false},
+		{"stays registered", claim("True", false), claim("True", false), false},
+		{"begins to be deleted", claim("Unknown", false), claim("Unknown", true), true},
+		{"is being deleted", claim("True", true), claim("True", true), false},
+	} {
+		if got := outcome().Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }

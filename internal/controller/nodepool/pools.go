@@ -3,7 +3,6 @@ package nodepool
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,9 +21,6 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
-
-// conflictDelay is the delay after a conflict. During the delay, the watch delivers the conflicting change.
-const conflictDelay = 50 * time.Millisecond
 
 // The bounds of the number of workers of the controllers in this package.
 const (
@@ -56,12 +52,13 @@ func get(ctx context.Context, c client.Client, facts cloud.Facts, req ctrl.Reque
 	return pool, nil
 }
 
-// written returns the result of a Reconcile whose last write returned err. A conflict causes a retry, and a deleted NodePool is
-// no error.
+// written returns the result of a Reconcile whose last write returned err. A conflict is no error. It causes a retry with the delay of the
+// rate limiter, because further writes conflict too until the watch delivers the conflicting change. A deleted NodePool is no error.
 func written(err error) (ctrl.Result, error) {
 	switch {
 	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+		//lint:ignore SA1019 RequeueAfter has a fixed delay, and there is no other way to a growing one without an error
+		return ctrl.Result{Requeue: true}, nil
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
 	}

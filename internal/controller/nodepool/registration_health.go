@@ -9,8 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -112,11 +115,25 @@ func (c *RegistrationHealth) cleanUp(ctx context.Context) error {
 // Register adds the controller to the manager.
 func (c *RegistrationHealth) Register(mgr ctrl.Manager) error {
 	b := overPools(mgr, c.Name(), workers.Number(c.CPUMillis, minWorkers, maxWorkers)).
-		Watches(&apiv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(poolOfClaim))
+		Watches(&apiv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(poolOfClaim), builder.WithPredicates(outcome()))
 	if err := watchClasses(b, mgr, c.Cloud.Facts()); err != nil {
 		return err
 	}
 	return b.Complete(c)
+}
+
+// outcome selects the changes of a claim after which Health may differ: its node registered, or it is being deleted. Most changes of claims
+// are others, and a NodePool that is reconciled for each of them is written again and again while its watch is late.
+func outcome() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok1 := e.ObjectOld.(*apiv1.NodeClaim)
+			after, ok2 := e.ObjectNew.(*apiv1.NodeClaim)
+			return ok1 && ok2 && (condition.IsTrue(before, apiv1.ConditionTypeRegistered) != condition.IsTrue(after, apiv1.ConditionTypeRegistered) ||
+				before.DeletionTimestamp == nil && after.DeletionTimestamp != nil)
+		},
+	}
 }
 
 // poolOfClaim maps a claim to its pool.

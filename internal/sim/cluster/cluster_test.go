@@ -125,7 +125,7 @@ func (w *world) fits(pod *corev1.Pod, node *corev1.Node) bool {
 	if ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !ok || node.DeletionTimestamp != nil {
 		return false
 	}
-	for _, pv := range w.Volumes.volumesOf(pod) {
+	for _, pv := range w.Volumes.Of(pod) {
 		if volume.CheckNodeAffinity(pv, node.Labels) != nil {
 			return false
 		}

@@ -164,7 +164,7 @@ func (v *Volumes) pod(_ time.Time, r ref) (time.Time, error) {
 	if _, exists := kubeapi.Find[*corev1.Node](v.c.server, "", pod.Spec.NodeName); !exists {
 		return time.Time{}, nil
 	}
-	for _, pv := range v.volumesOf(pod) {
+	for _, pv := range v.Of(pod) {
 		if pv.Spec.CSI == nil {
 			continue
 		}
@@ -191,8 +191,8 @@ func attachmentName(pv, node string) string {
 	return fmt.Sprintf("csi-%x", h.Sum(nil))
 }
 
-// volumesOf returns the volumes of the bound claims of a pod.
-func (v *Volumes) volumesOf(pod *corev1.Pod) []*corev1.PersistentVolume {
+// Of returns the volumes of the bound PersistentVolumeClaims of a pod.
+func (v *Volumes) Of(pod *corev1.Pod) []*corev1.PersistentVolume {
 	var out []*corev1.PersistentVolume
 	for _, name := range claimNames(pod) {
 		claim, ok := kubeapi.Find[*corev1.PersistentVolumeClaim](v.c.server, pod.Namespace, name)
@@ -212,7 +212,7 @@ func (v *Volumes) attached(pod *corev1.Pod) bool {
 	if len(names) == 0 {
 		return true
 	}
-	volumes := v.volumesOf(pod)
+	volumes := v.Of(pod)
 	if len(volumes) < len(names) {
 		return false
 	}
@@ -261,7 +261,7 @@ func (v *Volumes) attachment(now time.Time, r ref) (time.Time, error) {
 // used reports whether a pod on the node of an attachment uses its volume.
 func (v *Volumes) used(a *storagev1.VolumeAttachment) bool {
 	return slices.ContainsFunc(v.c.podsOn(a.Spec.NodeName), func(pod *corev1.Pod) bool {
-		return !terminal(pod) && slices.ContainsFunc(v.volumesOf(pod), func(pv *corev1.PersistentVolume) bool {
+		return !terminal(pod) && slices.ContainsFunc(v.Of(pod), func(pv *corev1.PersistentVolume) bool {
 			return pv.Name == *a.Spec.Source.PersistentVolumeName
 		})
 	})

@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
+)
+
+// claimRules are about claims and nodes that must change, or go, within some time.
+type claimRules struct{ *judge }
+
+// registers is how long a claim may exist before its node registers.
+const registers = 15 * time.Minute
+
+// look checks all claims and nodes. Each state may last for the time recovery without an event or a fault.
+func (r claimRules) look() {
+	all, expired := kubeapi.List[*apiv1.NodeClaim](r.world.platform.server), 0
+	for _, c := range all {
+		if r.expired(c) {
+			expired++
+		}
+	}
+	instances := r.world.account.instances()
+	for _, c := range all {
+		i, exists := instances[idOf(c)]
+		if strings.HasPrefix(c.Status.ProviderID, "aws:") && !(exists && alive(i)) && r.lasts(ruleFollows, c.Name) > recovery {
+			r.violate(ruleFollows, "claim %s has existed for %s after its instance %s ended", c.Name, recovery, idOf(c))
+		}
+		if c.DeletionTimestamp != nil {
+			continue
+		}
+		if !condition.IsTrue(c, apiv1.ConditionTypeRegistered) && time.Since(c.CreationTimestamp.Time) > registers && r.lasts(ruleRegisters, c.Name) > recovery {
+			r.violate(ruleRegisters, "claim %s is %s old, is not registered and is not being deleted", c.Name, time.Since(c.CreationTimestamp.Time).Round(time.Second))
+		}
+		// The controller deletes at most ten expired claims within ten minutes.
+		if r.expired(c) && expired <= 10 && r.lasts(ruleExpires, c.Name) > recovery {
+			r.violate(ruleExpires, "claim %s expired %s after its creation, is %s old and is not being deleted", c.Name, c.Spec.ExpireAfter.Duration,
+				time.Since(c.CreationTimestamp.Time).Round(time.Second))
+		}
+		if r.differs(c) && !condition.IsTrue(c, apiv1.ConditionTypeDrifted) && r.lasts(ruleDrift, c.Name) > recovery {
+			r.violate(ruleDrift, "claim %s has had other labels than its NodePool for %s, and is not drifted", c.Name, recovery)
+		}
+	}
+	for _, n := range kubeapi.List[*corev1.Node](r.world.platform.server) {
+		r.lookAtTaints(n)
+	}
+}
+
+// expired reports whether a claim has reached its expireAfter and is not being deleted.
+func (r claimRules) expired(c *apiv1.NodeClaim) bool {
+	d := c.Spec.ExpireAfter.Duration
+	return d != nil && c.DeletionTimestamp == nil && time.Since(c.CreationTimestamp.Time) > *d
+}
+
+// differs reports whether the NodePool of a claim that has launched sets a label that the claim does not have.
+func (r claimRules) differs(c *apiv1.NodeClaim) bool {
+	pool, ok := kubeapi.Find[*apiv1.NodePool](r.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey])
+	if !ok || pool.DeletionTimestamp != nil || !condition.IsTrue(c, apiv1.ConditionTypeLaunched) {
+		return false
+	}
+	for key, value := range pool.Spec.Template.Labels {
+		if c.Labels[key] != value {
+			return true
+		}
+	}
+	return false
+}
+
+// lookAtTaints checks that a node loses the taint of nodes that are not registered, and the taint of nodes that are disrupted unless it is
+// being deleted.
+func (r claimRules) lookAtTaints(n *corev1.Node) {
+	if n.Labels[apiv1.NodeRegisteredLabelKey] == "true" && hasTaint(n, apiv1.UnregisteredTaintKey) && r.lasts(ruleTaints, n.Name) > recovery {
+		r.violate(ruleTaints, "node %s is registered and has had the taint %s for %s", n.Name, apiv1.UnregisteredTaintKey, recovery)
+	}
+	if hasTaint(n, apiv1.DisruptedTaintKey) && !r.drains.leaving(n.Name) && r.lasts(ruleTaints, n.Name) > settled {
+		r.violate(ruleTaints, "node %s has had the taint %s for %s, and is not being deleted", n.Name, apiv1.DisruptedTaintKey, settled)
+	}
+}

@@ -1,0 +1,184 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
+)
+
+// protectionRules are about what protects pods and nodes from voluntary disruption: annotations, PodDisruptionBudgets, consolidateAfter,
+// and that replacements come first.
+type protectionRules struct {
+	*judge
+	// moved is the time of the last pod event of each node: a pod was bound to it, ended, or began to terminate. Pods of DaemonSets
+	// are left out.
+	moved map[string]time.Time
+	// exhausted has the PodDisruptionBudgets that allow no eviction, with the time since which they do not.
+	exhausted map[types.UID]time.Time
+	// edited is when the spec of a NodePool was last changed.
+	edited map[string]time.Time
+}
+
+func newProtectionRules(j *judge) protectionRules {
+	return protectionRules{
+		judge: j, moved: map[string]time.Time{}, exhausted: map[types.UID]time.Time{}, edited: map[string]time.Time{},
+	}
+}
+
+// written notes changes that protect nodes, or end their protection.
+func (p *protectionRules) written(before, after client.Object) {
+	switch o := after.(type) {
+	case *corev1.Pod:
+		was, _ := before.(*corev1.Pod)
+		if o.Spec.NodeName != "" && !ofDaemonSet(o) && (was == nil || stageOf(was) != stageOf(o)) {
+			p.moved[o.Spec.NodeName] = time.Now()
+		}
+	case *policyv1.PodDisruptionBudget:
+		if o.Status.DisruptionsAllowed > 0 {
+			delete(p.exhausted, o.UID)
+		} else if p.exhausted[o.UID].IsZero() {
+			p.exhausted[o.UID] = time.Now()
+		}
+	case *apiv1.NodePool:
+		if was, ok := before.(*apiv1.NodePool); !ok || was.Generation != o.Generation {
+			p.edited[o.Name] = time.Now()
+		}
+	case nil:
+		switch o := before.(type) {
+		case *corev1.Node:
+			delete(p.moved, o.Name)
+		case *policyv1.PodDisruptionBudget:
+			delete(p.exhausted, o.UID)
+		}
+	}
+}
+
+// stageOf returns whether a pod is bound, has ended, and is terminating.
+func stageOf(p *corev1.Pod) [3]bool {
+	return [3]bool{p.Spec.NodeName != "", ended(p), p.DeletionTimestamp != nil}
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// known reports whether the replica that writes must have seen a change that was made at a time to an object of one of the kinds, which
+// are plural names.
+func (p *protectionRules) known(at time.Time, kinds ...string) bool {
+	r := p.world.processes.replicas[p.writer()]
+	if r == nil || min(time.Since(at), p.free()) <= bound {
+		return false
+	}
+	return !slices.ContainsFunc(kinds, func(kind string) bool {
+		since, behind := r.link.behind(kind)
+		return behind && !at.Before(since)
+	})
+}
+
+// marked checks a node that is marked for a voluntary disruption.
+func (p *protectionRules) marked(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
+	if reason == "Unhealthy" {
+		return // repair is bounded by budgets only
+	}
+	if n.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true" && p.known(n.CreationTimestamp.Time, "nodes") {
+		p.violate(ruleProtected, "node %s is disrupted (%s), and has the annotation %s", n.Name, reason, apiv1.DoNotDisruptAnnotationKey)
+	}
+	if reason != "Drifted" || c.Spec.TerminationGracePeriod == nil {
+		p.checkPods(n, reason)
+	}
+	if reason != "Drifted" {
+		p.checkCalm(n, c, reason)
+	}
+}
+
+// checkPods checks that no pod of a node has prevented its disruption for some time.
+func (p *protectionRules) checkPods(n *corev1.Node, reason string) {
+	for _, pod := range kubeapi.List[*corev1.Pod](p.world.platform.server) {
+		if pod.Spec.NodeName != n.Name || ended(pod) || pod.DeletionTimestamp != nil || !p.known(boundAt(pod), "pods") {
+			continue
+		}
+		if pod.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true" {
+			p.violate(ruleProtected, "node %s is disrupted (%s), and its pod %s has the annotation %s", n.Name, reason, pod.Name, apiv1.DoNotDisruptAnnotationKey)
+		}
+		if ofDaemonSet(pod) || staysOn(pod) {
+			continue
+		}
+		for _, b := range kubeapi.List[*policyv1.PodDisruptionBudget](p.world.platform.server) {
+			if since, ok := p.exhausted[b.UID]; ok && p.known(since, "poddisruptionbudgets") && guards(b, pod) {
+				p.violate(ruleProtected, "node %s is disrupted (%s), and PodDisruptionBudget %s has not allowed to evict its pod %s for %s", n.Name, reason,
+					b.Name, pod.Name, time.Since(since).Round(time.Second))
+			}
+		}
+	}
+}
+
+// boundAt returns when a pod was bound to its node.
+func boundAt(pod *corev1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Now()
+}
+
+// staysOn reports whether a pod tolerates that its node is disrupted, so that it is not evicted.
+func staysOn(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+		return t.Key == apiv1.DisruptedTaintKey || t.Key == "" && t.Operator == corev1.TolerationOpExists
+	})
+}
+
+// guards reports whether a PodDisruptionBudget is about a pod, whether or not the pod is ready.
+func guards(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
+	if policy := b.Spec.UnhealthyPodEvictionPolicy; b.Namespace != pod.Namespace || policy != nil && *policy == policyv1.AlwaysAllow {
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	return err == nil && selector.Matches(labels.Set(pod.Labels))
+}
+
+// checkCalm checks that consolidateAfter has passed since the last pod event of a node that is consolidated. It leaves out events during a
+// fault: the operator does not learn of a pod that was removed while it did not run.
+func (p *protectionRules) checkCalm(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
+	name := c.Labels[apiv1.NodePoolLabelKey]
+	pool, ok := kubeapi.Find[*apiv1.NodePool](p.world.platform.server, "", name)
+	if !ok || !p.known(p.edited[name], "nodepools") {
+		return
+	}
+	wait := pool.Spec.Disruption.ConsolidateAfter.Duration
+	switch last, ok := p.moved[n.Name]; {
+	case wait == nil:
+		p.violate(ruleCalm, "node %s is disrupted (%s), and consolidateAfter of its NodePool %s is Never", n.Name, reason, name)
+	case ok && p.known(last, "pods") && time.Since(last) < min(*wait-time.Second, p.free()):
+		p.violate(ruleCalm, "node %s is disrupted (%s) %s after its last pod event, and consolidateAfter of its NodePool %s is %s", n.Name, reason,
+			time.Since(last).Round(time.Second), name, *wait)
+	}
+}
+
+// deleted checks, when a claim is deleted because of a voluntary disruption, that its replacements are initialized.
+func (p *protectionRules) deleted(c *apiv1.NodeClaim) {
+	if !voluntary[reasonFor(c)] || p.moves.forced(c) {
+		return
+	}
+	for _, name := range strings.Split(c.Annotations[apiv1.ReplacedByAnnotationKey], ",") {
+		r, ok := kubeapi.Find[*apiv1.NodeClaim](p.world.platform.server, "", name)
+		if !ok || !slices.Contains(strings.Split(r.Annotations[apiv1.ReplacesAnnotationKey], ","), c.Name) {
+			continue // it went meanwhile, or serves another command
+		}
+		if !condition.IsTrue(r, apiv1.ConditionTypeInitialized) {
+			p.violate(ruleFirst, "claim %s is deleted (%s), and its replacement %s is not initialized", c.Name, reasonFor(c), r.Name)
+		}
+	}
+}
