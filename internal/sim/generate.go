@@ -141,7 +141,7 @@ func (g *generator) pool(name string, first bool) string {
 	if g.kwok {
 		ref = "{group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}"
 	}
-	fmt.Fprintf(&b, "  template:\n    spec:\n      nodeClassRef: %s\n", ref)
+	fmt.Fprintf(&b, "  template:\n    metadata: {annotations: {example.com/owner: team}}\n    spec:\n      nodeClassRef: %s\n", ref)
 	if g.chance(25) {
 		fmt.Fprintf(&b, "      expireAfter: %s\n", one(g, "25m", "45m"))
 	}

@@ -5,10 +5,12 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/karpenter-go/karpenter/internal/sim/cluster"
 )
 
-// features adds what not every cluster has: drift, static NodePools, CapacityBuffers, capacity reservations, NodeOverlays and pods that
-// depend on each other. It has random numbers of its own, so the rest of a scenario does not depend on it.
+// features adds what not every cluster has: drift, static NodePools, CapacityBuffers, capacity reservations, NodeOverlays, startup taints
+// and pods that depend on each other. It has random numbers of its own, so the rest of a scenario does not depend on it.
 func (g *generator) features(s *Scenario) {
 	f := *g
 	f.Rand = rand.New(rand.NewPCG(s.Seed, 0x66656174))
@@ -18,6 +20,7 @@ func (g *generator) features(s *Scenario) {
 		to     func(*Scenario)
 	}{
 		{20, false, f.drift}, {12, false, f.staticPool}, {12, false, f.buffer}, {20, true, f.reserved}, {15, true, f.overlay}, {30, false, f.neighbors},
+		{15, false, f.agents},
 	} {
 		if f.chance(add.chance) && !(add.cloud && f.kwok) {
 			add.to(s)
@@ -150,4 +153,15 @@ spec:
       containers: [{name: c, image: c, resources: {requests: {cpu: %dm, memory: 256Mi}}%s}]
 `, 1+g.IntN(6), needs, one(g, 200, 900), port))
 	g.later(s, 2*g.periods, "scale", func() []string { return []string{"near", fmt.Sprint(g.IntN(8))} })
+}
+
+// agents adds a startup taint to the NodePools, which an agent removes some time after a node is ready.
+func (g *generator) agents(s *Scenario) {
+	docs := s.documents()
+	for i, doc := range docs {
+		if strings.Contains(doc, "kind: NodePool\n") {
+			docs[i] = strings.Replace(doc, "      nodeClassRef: ", fmt.Sprintf("      startupTaints: [{key: %s, effect: NoSchedule}]\n      nodeClassRef: ", cluster.AgentTaint), 1)
+		}
+	}
+	s.setDocuments(docs)
 }

@@ -45,6 +45,7 @@ const (
 	ruleRegisters   = "claims-register"
 	ruleExpires     = "claims-expire"
 	ruleDrift       = "drift-is-noticed"
+	ruleMetadata    = "nodes-have-their-metadata"
 	ruleTaints      = "taints-are-removed"
 	ruleVolumes     = "volumes-are-detached"
 	ruleQuiet       = "settled-is-quiet"

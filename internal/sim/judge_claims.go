@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +44,7 @@ func (r claimRules) look() {
 			r.violate(ruleExpires, "claim %s expired %s after its creation, is %s old and is not being deleted", c.Name, c.Spec.ExpireAfter.Duration,
 				time.Since(c.CreationTimestamp.Time).Round(time.Second))
 		}
+		r.lookAtMetadata(c)
 		if r.differs(c) && !condition.IsTrue(c, apiv1.ConditionTypeDrifted) && r.lasts(ruleDrift, c.Name) > recovery {
 			r.violate(ruleDrift, "claim %s has had other labels than its NodePool for %s, and is not drifted", c.Name, recovery)
 		}
@@ -69,6 +72,28 @@ func (r claimRules) differs(c *apiv1.NodeClaim) bool {
 		}
 	}
 	return false
+}
+
+// lookAtMetadata checks that the node of a registered claim has the labels and annotations that both the claim and the template of its
+// NodePool have.
+func (r claimRules) lookAtMetadata(c *apiv1.NodeClaim) {
+	pool, ok1 := kubeapi.Find[*apiv1.NodePool](r.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey])
+	n, ok2 := kubeapi.Find[*corev1.Node](r.world.platform.server, "", c.Status.NodeName)
+	if !ok1 || !ok2 || !condition.IsTrue(c, apiv1.ConditionTypeRegistered) {
+		return
+	}
+	for _, part := range []struct {
+		what                  string
+		template, claim, node map[string]string
+	}{
+		{"label", pool.Spec.Template.Labels, c.Labels, n.Labels}, {"annotation", pool.Spec.Template.Annotations, c.Annotations, n.Annotations},
+	} {
+		for _, key := range slices.Sorted(maps.Keys(part.template)) {
+			if want := part.template[key]; part.claim[key] == want && part.node[key] != want {
+				r.violate(ruleMetadata, "node %s has no %s %s=%s, and its claim %s has it", n.Name, part.what, key, want, c.Name)
+			}
+		}
+	}
 }
 
 // lookAtTaints checks that a node loses the taint of nodes that are not registered, and the taint of nodes that are disrupted unless it is

@@ -119,6 +119,8 @@ func (m *moveRules) nodeWritten(before client.Object, n *corev1.Node) {
 	m.guard.marked(n, c, reason)
 	if reason == "Underutilized" {
 		m.noteCost(n, c)
+	}
+	if reason == "Underutilized" || reason == "Empty" {
 		m.noteLate(n.Name)
 	}
 }

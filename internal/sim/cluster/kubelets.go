@@ -143,7 +143,30 @@ func (k *Kubelets) node(now time.Time, r ref) (time.Time, error) {
 	if now.Before(s.readyAt) {
 		return s.readyAt, nil
 	}
-	return time.Time{}, k.report(now, node, s)
+	if err := k.report(now, node, s); err != nil {
+		return time.Time{}, err
+	}
+	return k.startAgent(now, r.name, s)
+}
+
+// AgentTaint is the key of a startup taint that an agent, such as that of a network plugin, removes 20 to 40 seconds after the node is
+// ready.
+const AgentTaint = "sim/agent-not-ready"
+
+// startAgent removes AgentTaint when the agent of a node has started, and returns when that will be.
+func (k *Kubelets) startAgent(now time.Time, name string, s *kubelet) (time.Time, error) {
+	node, ok := kubeapi.Find[*corev1.Node](k.c.server, "", name)
+	tainted := func(t corev1.Taint) bool { return t.Key == AgentTaint }
+	if !ok || !slices.ContainsFunc(node.Spec.Taints, tainted) {
+		return time.Time{}, nil
+	}
+	if at := s.readyAt.Add(between(20*time.Second, 40*time.Second, k.c.seed, string(node.UID), "agent")); now.Before(at) {
+		return at, nil
+	}
+	node = node.DeepCopy()
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, tainted)
+	_, err := kubeapi.Update(k.c.server, node)
+	return time.Time{}, err
 }
 
 // pressures are the conditions that a kubelet reports besides Ready.

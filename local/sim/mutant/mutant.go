@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,21 +32,33 @@ var files embed.FS
 
 // All returns the mutants of the folder mutants, by name.
 func All() ([]Mutant, error) {
-	var all []Mutant
-	err := fs.WalkDir(files, "mutants", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := files.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		m, err := Parse(strings.TrimSuffix(path.Base(name), ".txtar"), data)
-		all = append(all, m)
-		return err
-	})
+	folder, err := fs.Sub(files, "mutants")
 	if err != nil {
 		return nil, fmt.Errorf("read mutants: %w", err)
+	}
+	return In(folder)
+}
+
+// In returns the mutants of a folder, by name. It fails if the folder has no file whose name ends with .txtar.
+func In(folder fs.FS) ([]Mutant, error) {
+	names, err := fs.Glob(folder, "*.txtar")
+	if err != nil {
+		return nil, fmt.Errorf("read mutants: %w", err)
+	}
+	if len(names) == 0 {
+		return nil, errors.New("read mutants: the folder has no file *.txtar")
+	}
+	var all []Mutant
+	for _, name := range names {
+		data, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return nil, fmt.Errorf("read mutants: %w", err)
+		}
+		m, err := Parse(strings.TrimSuffix(name, ".txtar"), data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
 	}
 	return all, nil
 }

@@ -19,6 +19,7 @@ func (p *player) version(binary string) (string, error) {
 		return "", fmt.Errorf("list stories: %w", err)
 	}
 	sum := sha256.New()
+	fmt.Fprintln(sum, p.length)
 	for _, name := range append(stories, binary) { // Glob returns names in order
 		data, err := os.ReadFile(name)
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/karpenter-go/karpenter/local/sim/mutant"
 )
@@ -37,6 +38,9 @@ func main() {
 type options struct {
 	first, seeds uint64
 	only, output string
+	// mutants is the folder with the mutants, empty for those of package mutant. length is the virtual time of a seed.
+	mutants string
+	length  time.Duration
 	// list is the file with the scores of earlier runs, empty for none.
 	list string
 }
@@ -66,11 +70,16 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.only, "only", "", "the names of the mutants to play, by comma; empty means all")
 	flag.StringVar(&o.output, "o", "table", "the form of the output: table or json")
 	flag.StringVar(&o.list, "list", "", "append the scores to this file, and leave out mutants whose score of the same build is in it")
+	flag.StringVar(&o.mutants, "mutants", "", "a folder with other mutants, in files *.txtar; empty means those of local/sim/mutant/mutants")
+	flag.DurationVar(&o.length, "length", 2*time.Hour, "the virtual time of a seed")
 	flag.Parse()
 	if o.output != "table" && o.output != "json" {
 		return fmt.Errorf("-o is %q, want table or json", o.output)
 	}
 	all, err := mutant.All()
+	if o.mutants != "" {
+		all, err = mutant.In(os.DirFS(o.mutants))
+	}
 	if err != nil {
 		return err
 	}
@@ -88,7 +97,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := newPlayer(dir)
+	p := newPlayer(dir, o.length)
 	var scores []score
 	for n, m := range all {
 		fmt.Fprintf(os.Stderr, "mutant %d of %d: %s\n", n+1, len(all), m.Name)

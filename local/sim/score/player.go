@@ -18,13 +18,14 @@ import (
 type player struct {
 	// root is the root folder of the repository, and dir the folder for builds.
 	root, dir string
+	length    time.Duration // the virtual time of a seed
 	// rules[seed] is the invariant that the product violates without a mutant, empty for none. It has the seeds played so far.
 	rules map[uint64]string
 }
 
 // newPlayer returns a player. The working directory must be the folder of the module local.
-func newPlayer(dir string) *player {
-	return &player{root: "..", dir: dir, rules: map[uint64]string{}}
+func newPlayer(dir string, length time.Duration) *player {
+	return &player{root: "..", dir: dir, length: length, rules: map[uint64]string{}}
 }
 
 // product returns the path of the test binary of the product without a mutant. The first call builds it.
@@ -82,7 +83,7 @@ func (p *player) run(ctx context.Context, binary, test string, seed, seeds uint6
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	cmd := exec.CommandContext(ctx, binary, "-test.run=^"+test+"$", "-test.timeout=0", "-report", "-shrink=0", "-stop",
-		fmt.Sprint("-seed=", seed), fmt.Sprint("-seeds=", seeds))
+		fmt.Sprint("-seed=", seed), fmt.Sprint("-seeds=", seeds), fmt.Sprint("-length=", p.length))
 	cmd.Dir = filepath.Join(p.root, "local", "sim")
 	out, err := cmd.StdoutPipe()
 	if err != nil {

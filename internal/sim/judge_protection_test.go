@@ -1,0 +1,128 @@
+package sim
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
+)
+
+// follow opens the watches of a replica that has received all events so far.
+func follow(t *testing.T, w *World) {
+	t.Helper()
+	l := w.processes.replicas["karpenter-0"].link
+	for _, path := range []string{
+		"/api/v1/pods", "/api/v1/nodes", "/apis/policy/v1/poddisruptionbudgets", "/apis/karpenter.sh/v1/nodepools",
+	} {
+		watch := w.platform.server.Serve(&kubeapi.Request{Method: http.MethodGet, Path: path, Query: url.Values{"watch": {"1"}}}).Watch
+		t.Cleanup(watch.Close)
+		l.open = append(l.open, &stream{link: l, watch: watch, due: time.Now()})
+	}
+}
+
+// violated returns the names of the rules that are violated, each once.
+func violated(w *World) (rules []string) {
+	for _, v := range w.judge.violations {
+		if !slices.Contains(rules, v.Rule) {
+			rules = append(rules, v.Rule)
+		}
+	}
+	return rules
+}
+
+const poolOfProtection = `apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  disruption: {consolidateAfter: 2m, budgets: [{nodes: "100%"}]}
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: []
+`
+
+// A node may be disrupted voluntarily only if neither annotations nor PodDisruptionBudgets nor consolidateAfter prevent it.
+func TestProtectedNodes(t *testing.T) {
+	const long, short = 5 * time.Minute, time.Minute
+	hold := map[string]string{apiv1.DoNotDisruptAnnotationKey: "true"}
+	for _, tt := range []struct {
+		name   string
+		reason string
+		pod    map[string]string // annotations of the pod
+		node   map[string]string // annotations of the node
+		budget bool              // a PodDisruptionBudget that allows no eviction
+		grace  bool              // the claim has a terminationGracePeriod
+		after  time.Duration     // how long after the last change the node is marked
+		want   []string
+	}{
+		{name: "nothing protects it", reason: "Underutilized", after: long},
+		{name: "held pod", reason: "Underutilized", pod: hold, after: long, want: []string{ruleProtected}},
+		{name: "held pod that was just bound", reason: "Drifted", pod: hold, after: bound / 2},
+		{name: "held node", reason: "Empty", node: hold, after: long, want: []string{ruleProtected}},
+		{name: "repair of a held node", reason: "Unhealthy", node: hold, pod: hold, after: long},
+		{name: "budget", reason: "Drifted", budget: true, after: long, want: []string{ruleProtected}},
+		{name: "budget and bounded drain", reason: "Drifted", budget: true, pod: hold, grace: true, after: long},
+		{name: "held node and bounded drain", reason: "Drifted", node: hold, grace: true, after: long, want: []string{ruleProtected}},
+		{name: "before consolidateAfter", reason: "Empty", after: short, want: []string{ruleCalm}},
+		{name: "drift before consolidateAfter", reason: "Drifted", after: short},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := worldWithReplica(t)
+				if err := w.platform.apply(poolOfProtection); err != nil {
+					t.Fatal(err)
+				}
+				pod := podFor("1")
+				pod.Annotations, pod.Labels = tt.pod, map[string]string{"app": "web"}
+				budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+				budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+				claim := claimFor(cpuRequests("1"))
+				if tt.grace {
+					claim.Spec.TerminationGracePeriod = &apiv1.Duration{Duration: time.Hour}
+				}
+				node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Annotations: tt.node}}
+				objects := []client.Object{node, claim, pod}
+				if tt.budget {
+					objects = append(objects, budget)
+				}
+				for _, o := range objects {
+					if err := w.platform.client.Create(t.Context(), o); err != nil {
+						t.Fatal(err)
+					}
+				}
+				claim.Status.NodeName = "node"
+				condition.SetTrue(claim, apiv1.ConditionTypeInitialized, time.Now())
+				condition.SetTrueWithReason(claim, apiv1.ConditionTypeDisruptionReason, tt.reason, "for a test", time.Now())
+				if err := w.platform.client.Status().Update(t.Context(), claim); err != nil {
+					t.Fatal(err)
+				}
+				target := corev1.ObjectReference{Kind: "Node", Name: "node"}
+				if err := w.platform.client.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: target}); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(tt.after) // virtual time
+				follow(t, w)
+				w.processes.writer = "karpenter-0"
+				node.Spec.Taints = []corev1.Taint{{Key: apiv1.DisruptedTaintKey, Effect: corev1.TaintEffectNoSchedule}}
+				if err := w.platform.client.Update(t.Context(), node); err != nil {
+					t.Fatal(err)
+				}
+				if got := violated(w); fmt.Sprint(got) != fmt.Sprint(tt.want) {
+					t.Errorf("violated %v, want %v: %v", got, tt.want, w.judge.violations)
+				}
+			})
+		})
+	}
+}
