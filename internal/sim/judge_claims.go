@@ -30,8 +30,12 @@ func (r claimRules) look() {
 	instances := r.world.account.instances()
 	for _, c := range all {
 		i, exists := instances[idOf(c)]
-		if strings.HasPrefix(c.Status.ProviderID, "aws:") && !(exists && alive(i)) && r.lasts(ruleFollows, c.Name) > recovery {
-			r.violate(ruleFollows, "claim %s has existed for %s after its instance %s ended", c.Name, recovery, idOf(c))
+		most := sweep // the claim is found by a periodic check, and then its node may have to be drained
+		if c.DeletionTimestamp != nil {
+			most = recovery
+		}
+		if strings.HasPrefix(c.Status.ProviderID, "aws:") && !(exists && alive(i)) && r.lasts(ruleFollows, c.Name) > most {
+			r.violate(ruleFollows, "claim %s has existed for %s after its instance %s ended, deletion %v", c.Name, most, idOf(c), c.DeletionTimestamp)
 		}
 		if c.DeletionTimestamp != nil {
 			continue
