@@ -255,6 +255,24 @@ func (n *Node) taints() []corev1.Taint {
 	return all
 }
 
+// silentAfter is how long the kubelet of a node that is not initialized may be silent before no more pods are planned onto the node. It is
+// as long as pods tolerate an unreachable node by default.
+const silentAfter = 5 * time.Minute
+
+// Silent reports whether n is not initialized and its kubelet has not reported for silentAfter. Its pods must not wait until it is deleted,
+// which is an hour after its registration.
+func (n *Node) Silent(now time.Time) bool {
+	if n.Object == nil || n.Initialized {
+		return false
+	}
+	for _, c := range n.Object.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionUnknown && now.Sub(c.LastTransitionTime.Time) >= silentAfter
+		}
+	}
+	return false
+}
+
 // passing reports whether t is removed automatically before n is initialized, for the first time or after a reboot.
 func (n *Node) passing(t corev1.Taint) bool {
 	return apiv1.IsEphemeralTaint(t) || t.Key == apiv1.RebootingTaintKey ||

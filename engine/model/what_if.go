@@ -128,8 +128,8 @@ func (s *Snapshot) Close(match func(*Node) bool) *Snapshot {
 	return &t
 }
 
-// Closed reports whether the node takes no new pods because of Close.
-func (s *Snapshot) Closed(n *Node) bool { return s.closed[n.Name] }
+// Closed reports whether the node takes no new pods because of Close, or because it is Silent.
+func (s *Snapshot) Closed(n *Node) bool { return s.closed[n.Name] || n.Silent(s.Now) }
 
 // Unbound returns p as a pending pod that is marked unschedulable, as its successor will be after its node is removed.
 func (p *Pod) Unbound() *Pod {

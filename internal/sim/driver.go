@@ -25,7 +25,7 @@ type Driver struct {
 	seed uint64
 	wake chan struct{}
 
-	mu       sync.Mutex // guards arrivals
+	mu       sync.Mutex // selectsPod arrivals
 	arrivals []arrival
 
 	steps steps

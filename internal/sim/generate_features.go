@@ -155,7 +155,7 @@ spec:
 	g.later(s, 2*g.periods, "scale", func() []string { return []string{"near", fmt.Sprint(g.IntN(8))} })
 }
 
-// agents adds a startup taint to the NodePools, which an agent removes some time after a node is ready.
+// agents adds a startup taint to the NodePools. On each node, an agent removes it some time after the node is ready.
 func (g *generator) agents(s *Scenario) {
 	docs := s.documents()
 	for i, doc := range docs {

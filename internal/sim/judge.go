@@ -15,43 +15,43 @@ import (
 
 // The invariants. docs/reliability.md states each in one sentence.
 const (
-	rulePodsRun     = "pods-run"
-	ruleOrphan      = "no-orphan-instance"
-	ruleOnce        = "launched-once"
-	ruleFinalizers  = "instances-end-before-claims"
-	ruleEnds        = "claims-end-before-instances"
-	ruleStrangers   = "only-own-instances"
-	ruleDescribed   = "labels-describe-instances"
-	ruleNotices     = "notices-are-followed"
-	ruleBudget      = "budgets"
-	ruleInitialized = "only-initialized-nodes"
-	ruleReason      = "claims-end-for-a-reason"
-	ruleDearer      = "never-dearer"
-	ruleLimits      = "limits"
-	ruleEviction    = "evictions-are-allowed"
-	ruleDrained     = "drained-before-the-end"
-	ruleDeadline    = "deadlines-hold"
-	ruleDemand      = "no-node-without-demand"
-	ruleIdle        = "idle-nodes-go"
-	ruleLeft        = "no-replacement-left-over"
-	ruleConverges   = "consolidation-ends"
-	ruleReserved    = "reservations"
-	ruleStatic      = "static-pools"
-	ruleHeadroom    = "headroom-is-kept"
-	ruleProtected   = "protected-nodes-stay"
-	ruleCalm        = "consolidate-after"
-	ruleFirst       = "replacements-come-first"
-	ruleFollows     = "claims-follow-instances"
-	ruleRegisters   = "claims-register"
-	ruleExpires     = "claims-expire"
-	ruleDrift       = "drift-is-noticed"
-	ruleMetadata    = "nodes-have-their-metadata"
-	ruleTaints      = "taints-are-removed"
-	ruleVolumes     = "volumes-are-detached"
-	ruleQuiet       = "settled-is-quiet"
-	ruleOften       = "calls-are-bounded"
-	ruleMemory      = "memory-is-bounded"
-	ruleNoPanic     = "no-internal-error"
+	rulePodsRun           = "pods-run"
+	ruleOrphan            = "no-orphan-instance"
+	ruleOnce              = "launched-once"
+	ruleFinalizers        = "instances-end-before-claims"
+	ruleEnds              = "claims-end-before-instances"
+	ruleStrangers         = "only-own-instances"
+	ruleDescribed         = "labels-describe-instances"
+	ruleNotices           = "notices-are-followed"
+	ruleBudget            = "budgets"
+	ruleInitialized       = "only-initialized-nodes"
+	ruleReason            = "claims-end-for-a-reason"
+	ruleDearer            = "never-dearer"
+	ruleLimits            = "limits"
+	ruleEviction          = "evictions-are-allowed"
+	ruleDrained           = "drained-before-the-end"
+	ruleDeadline          = "deadlines-hold"
+	ruleDemand            = "no-node-without-demand"
+	ruleIdle              = "idle-nodes-go"
+	ruleLeft              = "no-replacement-left-over"
+	ruleConverges         = "consolidation-ends"
+	ruleReserved          = "reservations"
+	ruleStatic            = "static-pools"
+	ruleHeadroom          = "headroom-is-kept"
+	ruleProtected         = "protected-nodes-stay"
+	ruleConsolidateAfter  = "consolidate-after"
+	ruleReplacementsFirst = "replacements-come-first"
+	ruleOutlives          = "claims-follow-instances"
+	ruleRegisters         = "claims-register"
+	ruleExpires           = "claims-expire"
+	ruleDrift             = "drift-is-noticed"
+	ruleMetadata          = "nodes-have-their-metadata"
+	ruleTaints            = "taints-are-removed"
+	ruleVolumes           = "volumes-are-detached"
+	ruleQuiet             = "settled-is-quiet"
+	ruleCallRate          = "calls-are-bounded"
+	ruleMemory            = "memory-is-bounded"
+	ruleNoPanic           = "no-internal-error"
 )
 
 const (
@@ -77,15 +77,15 @@ type judge struct {
 	since map[string]time.Time
 	seen  map[string]bool
 
-	fleet  fleetRules
-	moves  moveRules
-	drains drainRules
-	demand demandRules
-	supply supplyRules
-	claims claimRules
-	guard  protectionRules
-	quiet  quietRules
-	memory memoryRules
+	fleet      fleetRules
+	moves      moveRules
+	drains     drainRules
+	demand     demandRules
+	supply     supplyRules
+	claims     claimRules
+	protection protectionRules
+	quiet      quietRules
+	memory     memoryRules
 }
 
 func newJudge(w *World) *judge {
@@ -96,7 +96,7 @@ func newJudge(w *World) *judge {
 	j.demand = newDemandRules(j)
 	j.supply = supplyRules{j}
 	j.claims = claimRules{j}
-	j.guard = newProtectionRules(j)
+	j.protection = newProtectionRules(j)
 	j.quiet = newQuietRules(j)
 	j.memory = newMemoryRules(j)
 	return j
@@ -184,7 +184,7 @@ func (j *judge) call(l *link, q *kubeapi.Request) {
 	case len(parts) == 5 && parts[3] == "nodeclaims" && q.Method == "DELETE":
 		if c, ok := kubeapi.Find[*apiv1.NodeClaim](j.world.platform.server, "", parts[4]); ok {
 			j.moves.deleted(l.name, c)
-			j.guard.deleted(c)
+			j.protection.deleted(c)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func (j *judge) written(before, after client.Object) {
 	j.moves.written(before, after)
 	j.demand.written(before, after)
 	j.supply.written(before, after)
-	j.guard.written(before, after)
+	j.protection.written(before, after)
 	j.quiet.written(before, after)
 	j.memory.written(after)
 }

@@ -34,8 +34,8 @@ func (r claimRules) look() {
 		if c.DeletionTimestamp != nil {
 			most = recovery
 		}
-		if strings.HasPrefix(c.Status.ProviderID, "aws:") && !(exists && alive(i)) && r.lasts(ruleFollows, c.Name) > most {
-			r.violate(ruleFollows, "claim %s has existed for %s after its instance %s ended, deletion %v", c.Name, most, idOf(c), c.DeletionTimestamp)
+		if strings.HasPrefix(c.Status.ProviderID, "aws:") && !(exists && alive(i)) && r.lasts(ruleOutlives, c.Name) > most {
+			r.violate(ruleOutlives, "claim %s has existed for %s after its instance %s ended, deletion %v", c.Name, most, idOf(c), c.DeletionTimestamp)
 		}
 		if c.DeletionTimestamp != nil {
 			continue
@@ -43,13 +43,13 @@ func (r claimRules) look() {
 		if !condition.IsTrue(c, apiv1.ConditionTypeRegistered) && time.Since(c.CreationTimestamp.Time) > registers && r.lasts(ruleRegisters, c.Name) > recovery {
 			r.violate(ruleRegisters, "claim %s is %s old, is not registered and is not being deleted", c.Name, time.Since(c.CreationTimestamp.Time).Round(time.Second))
 		}
-		// The controller deletes at most ten expired claims within ten minutes.
+		// The controller deletes at most ten expired claims within ten minutes, or a fifth of all claims if that is more.
 		if r.expired(c) && expired <= 10 && r.lasts(ruleExpires, c.Name) > recovery {
 			r.violate(ruleExpires, "claim %s expired %s after its creation, is %s old and is not being deleted", c.Name, c.Spec.ExpireAfter.Duration,
 				time.Since(c.CreationTimestamp.Time).Round(time.Second))
 		}
 		r.lookAtMetadata(c)
-		if r.differs(c) && !condition.IsTrue(c, apiv1.ConditionTypeDrifted) && r.lasts(ruleDrift, c.Name) > recovery {
+		if r.lacksLabel(c) && !condition.IsTrue(c, apiv1.ConditionTypeDrifted) && r.lasts(ruleDrift, c.Name) > recovery {
 			r.violate(ruleDrift, "claim %s has had other labels than its NodePool for %s, and is not drifted", c.Name, recovery)
 		}
 	}
@@ -64,8 +64,8 @@ func (r claimRules) expired(c *apiv1.NodeClaim) bool {
 	return d != nil && c.DeletionTimestamp == nil && time.Since(c.CreationTimestamp.Time) > *d
 }
 
-// differs reports whether the NodePool of a claim that has launched sets a label that the claim does not have.
-func (r claimRules) differs(c *apiv1.NodeClaim) bool {
+// lacksLabel reports whether the NodePool of a claim that has launched sets a label that the claim does not have.
+func (r claimRules) lacksLabel(c *apiv1.NodeClaim) bool {
 	pool, ok := kubeapi.Find[*apiv1.NodePool](r.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey])
 	if !ok || pool.DeletionTimestamp != nil || !condition.IsTrue(c, apiv1.ConditionTypeLaunched) {
 		return false
@@ -103,10 +103,10 @@ func (r claimRules) lookAtMetadata(c *apiv1.NodeClaim) {
 // lookAtTaints checks that a node loses the taint of nodes that are not registered, and the taint of nodes that are disrupted unless it is
 // being deleted.
 func (r claimRules) lookAtTaints(n *corev1.Node) {
-	if n.Labels[apiv1.NodeRegisteredLabelKey] == "true" && hasTaint(n, apiv1.UnregisteredTaintKey) && r.lasts(ruleTaints, n.Name) > recovery {
+	if n.Labels[apiv1.NodeRegisteredLabelKey] == "true" && hasTaint(n, apiv1.UnregisteredTaintKey) && r.lasts(ruleTaints, n.Name+" "+apiv1.UnregisteredTaintKey) > recovery {
 		r.violate(ruleTaints, "node %s is registered and has had the taint %s for %s", n.Name, apiv1.UnregisteredTaintKey, recovery)
 	}
-	if hasTaint(n, apiv1.DisruptedTaintKey) && !r.drains.leaving(n.Name) && r.lasts(ruleTaints, n.Name) > settled {
+	if hasTaint(n, apiv1.DisruptedTaintKey) && !r.drains.leaving(n.Name) && r.lasts(ruleTaints, n.Name+" "+apiv1.DisruptedTaintKey) > settled {
 		r.violate(ruleTaints, "node %s has had the taint %s for %s, and is not being deleted", n.Name, apiv1.DisruptedTaintKey, settled)
 	}
 }

@@ -32,7 +32,7 @@ func TestClaimsMustChange(t *testing.T) {
 	}{
 		{name: "registered", conditions: []string{apiv1.ConditionTypeRegistered}},
 		{name: "not registered", want: []string{ruleRegisters}},
-		{name: "without its instance", conditions: []string{apiv1.ConditionTypeRegistered}, instance: true, want: []string{ruleFollows}},
+		{name: "without its instance", conditions: []string{apiv1.ConditionTypeRegistered}, instance: true, want: []string{ruleOutlives}},
 		{
 			name: "expired", conditions: []string{apiv1.ConditionTypeRegistered}, want: []string{ruleExpires},
 			spec: func(s *apiv1.NodeClaimSpec) { s.ExpireAfter = minutes(20) },
@@ -126,7 +126,7 @@ func TestCallsAreBounded(t *testing.T) {
 		for range 2 * mostWrites {
 			w.judge.quiet.count("karpenter-0", "PATCH /one", mostWrites)
 		}
-		if len(w.judge.violations) != 1 || w.judge.violations[0].Rule != ruleOften {
+		if len(w.judge.violations) != 1 || w.judge.violations[0].Rule != ruleCallRate {
 			t.Errorf("%v", w.judge.violations)
 		}
 	})

@@ -42,14 +42,12 @@ const expectPending = "sim/expect-pending"
 // that nothing needs are deleted.
 func (d *demandRules) look() {
 	d.noteWaits()
-	if d.calm() < recovery {
-		return
-	}
+	joining := d.joining()
 	for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
 		if d.runs(p) {
 			continue
 		}
-		if d.lasts(rulePodsRun, p.Namespace+"/"+p.Name+" "+string(p.UID)) > recovery {
+		if d.lasts(rulePodsRun, p.Namespace+"/"+p.Name+" "+string(p.UID)) > recovery && !joining {
 			d.violate(rulePodsRun, "pod %s/%s is %s on node %q, deletion %v: %s", p.Namespace, p.Name, p.Status.Phase, p.Spec.NodeName, p.DeletionTimestamp, scheduled(p))
 		}
 	}
@@ -62,6 +60,18 @@ func (d *demandRules) look() {
 			d.violate(ruleIdle, "node %s of claim %s has had no pods for %s, and its pool consolidates empty nodes", c.Status.NodeName, c.Name, recovery)
 		}
 	}
+}
+
+// joining reports whether the node of a claim may still be initialized, or was initialized within the time sweep. The pods that are planned
+// onto the node wait until then. If the node never joins, they wait until the operator gives it up, after the time registers.
+func (d *demandRules) joining() bool {
+	return slices.ContainsFunc(kubeapi.List[*apiv1.NodeClaim](d.world.platform.server), func(c *apiv1.NodeClaim) bool {
+		done := condition.Get(c, apiv1.ConditionTypeInitialized)
+		if done == nil || done.Status != metav1.ConditionTrue {
+			return time.Since(c.CreationTimestamp.Time) < registers+recovery
+		}
+		return time.Since(done.LastTransitionTime.Time) < sweep
+	})
 }
 
 // runs reports whether a pod runs, has ended, or cannot run.

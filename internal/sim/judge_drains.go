@@ -106,14 +106,19 @@ func (d *drainRules) lost(node string) bool {
 // bound is how long ago a pod must have been bound to a node so that the operator must have seen it.
 const bound = 20 * time.Second
 
+// stuck reports whether a pod should have ended a minute ago. A drain does not wait for it any longer.
+func stuck(p *corev1.Pod) bool {
+	return p.DeletionTimestamp != nil && time.Since(p.DeletionTimestamp.Time) > time.Minute
+}
+
 // remaining returns the pods of a node that a drain must remove first.
 func (d *drainRules) remaining(node string) (names []string) {
 	for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
-		if p.Spec.NodeName != node || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil {
+		if p.Spec.NodeName != node || ended(p) || stuck(p) {
 			continue
 		}
 		owner := metav1.GetControllerOf(p)
-		stays := owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") || staysOn(p)
+		stays := owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") || toleratesDisruption(p)
 		fresh := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodScheduled && time.Since(c.LastTransitionTime.Time) < bound
 		})
@@ -145,11 +150,12 @@ func (d *drainRules) end(who string, i control.Instance) {
 	}
 }
 
-// attached returns the volumes that are attached to a node. Those of pods that stay, or that were bound a moment ago, do not count.
+// attached returns the volumes that are attached to a node. Those of pods that the drain leaves there, and those that were attached within
+// the time bound, do not count.
 func (d *drainRules) attached(node string) (names []string) {
 	stay := map[string]bool{}
 	for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
-		if p.Spec.NodeName == node {
+		if p.Spec.NodeName == node && !ended(p) {
 			for _, pv := range d.world.platform.cluster.Volumes.Of(p) {
 				stay[pv.Name] = true
 			}

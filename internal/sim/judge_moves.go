@@ -28,9 +28,10 @@ type moveRules struct {
 	marked map[string]string
 	// disruptions counts nodes that were marked.
 	disruptions int
-	// late counts the nodes that were marked for consolidation since recovery/2 after the last event, and lateOf is how many nodes there
-	// were at that time.
+	// late counts the nodes that were marked for consolidation since recovery/2 after the last event, which was at lateSince. lateOf is how
+	// many nodes there were when the first of them was marked.
 	late, lateOf int
+	lateSince    time.Time
 	// replaced counts claims that were deleted by a replica when a claim in their place was recorded.
 	replaced int
 	// moves are the costs of consolidations, by the value of the annotation that names their replacements.
@@ -116,7 +117,7 @@ func (m *moveRules) nodeWritten(before client.Object, n *corev1.Node) {
 		m.violate(ruleInitialized, "node %s is disrupted (%s), and is not initialized", n.Name, reason)
 	}
 	m.checkBudget(n, c, reason)
-	m.guard.marked(n, c, reason)
+	m.protection.marked(n, c, reason)
 	if reason == "Underutilized" {
 		m.noteCost(n, c)
 	}
@@ -128,8 +129,10 @@ func (m *moveRules) nodeWritten(before client.Object, n *corev1.Node) {
 // noteLate checks that consolidation comes to an end if nothing else happens.
 func (m *moveRules) noteLate(node string) {
 	if m.calm() < recovery/2 {
-		m.late, m.lateOf = 0, 0
 		return
+	}
+	if last := later(m.world.faults.disturbed, m.world.processes.started); !last.Equal(m.lateSince) {
+		m.late, m.lateSince = 0, last
 	}
 	if m.late == 0 {
 		m.lateOf = len(m.world.platform.nodes())
@@ -353,11 +356,19 @@ func (m *moveRules) claimWritten(before client.Object, c *apiv1.NodeClaim) {
 			if o.Name == c.Name || o.Labels[apiv1.NodePoolLabelKey] != name {
 				continue
 			}
-			sum.Add(o.Status.Capacity[key])
+			sum.Add(capacityOf(o, key))
 		}
-		sum.Add(c.Status.Capacity[key])
+		sum.Add(capacityOf(c, key))
 		if sum.Cmp(limit) > 0 {
 			m.violate(ruleLimits, "pool %s has %s of %s with claim %s, and its limit is %s", name, sum.String(), key, c.Name, limit.String())
 		}
 	}
+}
+
+// capacityOf returns how much of a resource the node of a claim adds to the usage of its NodePool. Each claim counts as one node.
+func capacityOf(c *apiv1.NodeClaim, name corev1.ResourceName) resource.Quantity {
+	if name == "nodes" {
+		return resource.MustParse("1")
+	}
+	return c.Status.Capacity[name]
 }

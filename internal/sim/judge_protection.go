@@ -21,10 +21,10 @@ import (
 // and that replacements come first.
 type protectionRules struct {
 	*judge
-	// moved is the time of the last pod event of each node: a pod was bound to it, ended, or began to terminate. Pods of DaemonSets
-	// are left out.
-	moved map[string]time.Time
-	// exhausted has the PodDisruptionBudgets that allow no eviction, with the time since which they do not.
+	// events has the times of the pod events of each node within the last hour, in order: a pod was bound to it, ended, or began to
+	// terminate. Pods of DaemonSets are left out.
+	events map[string][]time.Time
+	// exhausted has the time since which each PodDisruptionBudget has allowed no eviction, by UID.
 	exhausted map[types.UID]time.Time
 	// edited is when the spec of a NodePool was last changed.
 	edited map[string]time.Time
@@ -32,7 +32,7 @@ type protectionRules struct {
 
 func newProtectionRules(j *judge) protectionRules {
 	return protectionRules{
-		judge: j, moved: map[string]time.Time{}, exhausted: map[types.UID]time.Time{}, edited: map[string]time.Time{},
+		judge: j, events: map[string][]time.Time{}, exhausted: map[types.UID]time.Time{}, edited: map[string]time.Time{},
 	}
 }
 
@@ -42,7 +42,8 @@ func (p *protectionRules) written(before, after client.Object) {
 	case *corev1.Pod:
 		was, _ := before.(*corev1.Pod)
 		if o.Spec.NodeName != "" && !ofDaemonSet(o) && (was == nil || stageOf(was) != stageOf(o)) {
-			p.moved[o.Spec.NodeName] = time.Now()
+			recent := slices.DeleteFunc(p.events[o.Spec.NodeName], func(t time.Time) bool { return time.Since(t) > time.Hour })
+			p.events[o.Spec.NodeName] = append(recent, time.Now())
 		}
 	case *policyv1.PodDisruptionBudget:
 		if o.Status.DisruptionsAllowed > 0 {
@@ -57,7 +58,7 @@ func (p *protectionRules) written(before, after client.Object) {
 	case nil:
 		switch o := before.(type) {
 		case *corev1.Node:
-			delete(p.moved, o.Name)
+			delete(p.events, o.Name)
 		case *policyv1.PodDisruptionBudget:
 			delete(p.exhausted, o.UID)
 		}
@@ -73,9 +74,9 @@ func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// known reports whether the replica that writes must have seen a change that was made at a time to an object of one of the kinds, which
+// mustHaveSeen reports whether the replica that writes must have seen a change that was made at a time to an object of one of the kinds, which
 // are plural names.
-func (p *protectionRules) known(at time.Time, kinds ...string) bool {
+func (p *protectionRules) mustHaveSeen(at time.Time, kinds ...string) bool {
 	r := p.world.processes.replicas[p.writer()]
 	if r == nil || min(time.Since(at), p.free()) <= bound {
 		return false
@@ -91,31 +92,31 @@ func (p *protectionRules) marked(n *corev1.Node, c *apiv1.NodeClaim, reason stri
 	if reason == "Unhealthy" {
 		return // repair is bounded by budgets only
 	}
-	if n.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true" && p.known(n.CreationTimestamp.Time, "nodes") {
+	if n.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true" && p.mustHaveSeen(n.CreationTimestamp.Time, "nodes") {
 		p.violate(ruleProtected, "node %s is disrupted (%s), and has the annotation %s", n.Name, reason, apiv1.DoNotDisruptAnnotationKey)
 	}
 	if reason != "Drifted" || c.Spec.TerminationGracePeriod == nil {
 		p.checkPods(n, reason)
 	}
 	if reason != "Drifted" {
-		p.checkCalm(n, c, reason)
+		p.checkConsolidateAfter(n, c, reason)
 	}
 }
 
 // checkPods checks that no pod of a node has prevented its disruption for some time.
 func (p *protectionRules) checkPods(n *corev1.Node, reason string) {
 	for _, pod := range kubeapi.List[*corev1.Pod](p.world.platform.server) {
-		if pod.Spec.NodeName != n.Name || ended(pod) || pod.DeletionTimestamp != nil || !p.known(boundAt(pod), "pods") {
+		if pod.Spec.NodeName != n.Name || ended(pod) || pod.DeletionTimestamp != nil || !p.mustHaveSeen(boundAt(pod), "pods") {
 			continue
 		}
 		if pod.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true" {
 			p.violate(ruleProtected, "node %s is disrupted (%s), and its pod %s has the annotation %s", n.Name, reason, pod.Name, apiv1.DoNotDisruptAnnotationKey)
 		}
-		if ofDaemonSet(pod) || staysOn(pod) {
+		if ofDaemonSet(pod) || toleratesDisruption(pod) {
 			continue
 		}
 		for _, b := range kubeapi.List[*policyv1.PodDisruptionBudget](p.world.platform.server) {
-			if since, ok := p.exhausted[b.UID]; ok && p.known(since, "poddisruptionbudgets") && guards(b, pod) {
+			if since, ok := p.exhausted[b.UID]; ok && p.mustHaveSeen(since, "poddisruptionbudgets") && selectsPod(b, pod) {
 				p.violate(ruleProtected, "node %s is disrupted (%s), and PodDisruptionBudget %s has not allowed to evict its pod %s for %s", n.Name, reason,
 					b.Name, pod.Name, time.Since(since).Round(time.Second))
 			}
@@ -133,15 +134,15 @@ func boundAt(pod *corev1.Pod) time.Time {
 	return time.Now()
 }
 
-// staysOn reports whether a pod tolerates that its node is disrupted, so that it is not evicted.
-func staysOn(pod *corev1.Pod) bool {
+// toleratesDisruption reports whether a pod tolerates that its node is disrupted, so that it is not evicted.
+func toleratesDisruption(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
 		return t.Key == apiv1.DisruptedTaintKey || t.Key == "" && t.Operator == corev1.TolerationOpExists
 	})
 }
 
-// guards reports whether a PodDisruptionBudget is about a pod, whether or not the pod is ready.
-func guards(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
+// selectsPod reports whether a PodDisruptionBudget is about a pod, whether or not the pod is ready.
+func selectsPod(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 	if policy := b.Spec.UnhealthyPodEvictionPolicy; b.Namespace != pod.Namespace || policy != nil && *policy == policyv1.AlwaysAllow {
 		return false
 	}
@@ -149,36 +150,40 @@ func guards(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 	return err == nil && selector.Matches(labels.Set(pod.Labels))
 }
 
-// checkCalm checks that consolidateAfter has passed since the last pod event of a node that is consolidated. It leaves out events during a
-// fault: the operator does not learn of a pod that was removed while it did not run.
-func (p *protectionRules) checkCalm(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
+// checkConsolidateAfter checks that consolidateAfter has passed since the last pod event of a node that is consolidated. It leaves out events
+// during a fault: the operator does not learn of a pod that was removed while it did not run.
+func (p *protectionRules) checkConsolidateAfter(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
 	name := c.Labels[apiv1.NodePoolLabelKey]
 	pool, ok := kubeapi.Find[*apiv1.NodePool](p.world.platform.server, "", name)
-	if !ok || !p.known(p.edited[name], "nodepools") {
+	if !ok || !p.mustHaveSeen(p.edited[name], "nodepools") {
 		return
 	}
 	wait := pool.Spec.Disruption.ConsolidateAfter.Duration
-	switch last, ok := p.moved[n.Name]; {
-	case wait == nil:
-		p.violate(ruleCalm, "node %s is disrupted (%s), and consolidateAfter of its NodePool %s is Never", n.Name, reason, name)
-	case ok && p.known(last, "pods") && time.Since(last) < min(*wait-time.Second, p.free()):
-		p.violate(ruleCalm, "node %s is disrupted (%s) %s after its last pod event, and consolidateAfter of its NodePool %s is %s", n.Name, reason,
-			time.Since(last).Round(time.Second), name, *wait)
+	if wait == nil {
+		p.violate(ruleConsolidateAfter, "node %s is disrupted (%s), and consolidateAfter of its NodePool %s is Never", n.Name, reason, name)
+		return
+	}
+	for _, at := range p.events[n.Name] {
+		if p.mustHaveSeen(at, "pods") && time.Since(at) < min(*wait-time.Second, p.free()) {
+			p.violate(ruleConsolidateAfter, "node %s is disrupted (%s) %s after a pod event, and consolidateAfter of its NodePool %s is %s", n.Name, reason,
+				time.Since(at).Round(time.Second), name, *wait)
+			return
+		}
 	}
 }
 
-// deleted checks, when a claim is deleted because of a voluntary disruption, that its replacements are initialized.
+// deleted checks, when a claim is deleted because of a voluntary disruption or before it expires, that its replacements are initialized.
 func (p *protectionRules) deleted(c *apiv1.NodeClaim) {
-	if !voluntary[reasonFor(c)] || p.moves.forced(c) {
+	if reason := reasonFor(c); !voluntary[reason] && reason != "Expired" || p.moves.forced(c) {
 		return
 	}
 	for _, name := range strings.Split(c.Annotations[apiv1.ReplacedByAnnotationKey], ",") {
 		r, ok := kubeapi.Find[*apiv1.NodeClaim](p.world.platform.server, "", name)
 		if !ok || !slices.Contains(strings.Split(r.Annotations[apiv1.ReplacesAnnotationKey], ","), c.Name) {
-			continue // it went meanwhile, or serves another command
+			continue // it was deleted, or belongs to another command
 		}
 		if !condition.IsTrue(r, apiv1.ConditionTypeInitialized) {
-			p.violate(ruleFirst, "claim %s is deleted (%s), and its replacement %s is not initialized", c.Name, reasonFor(c), r.Name)
+			p.violate(ruleReplacementsFirst, "claim %s is deleted (%s), and its replacement %s is not initialized", c.Name, reasonFor(c), r.Name)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestProtectedNodes(t *testing.T) {
 		{name: "budget", reason: "Drifted", budget: true, after: long, want: []string{ruleProtected}},
 		{name: "budget and bounded drain", reason: "Drifted", budget: true, pod: hold, grace: true, after: long},
 		{name: "held node and bounded drain", reason: "Drifted", node: hold, grace: true, after: long, want: []string{ruleProtected}},
-		{name: "before consolidateAfter", reason: "Empty", after: short, want: []string{ruleCalm}},
+		{name: "before consolidateAfter", reason: "Empty", after: short, want: []string{ruleConsolidateAfter}},
 		{name: "drift before consolidateAfter", reason: "Drifted", after: short},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ type quietRules struct {
 	calls  map[string]int
 	minute time.Time
 
-	mu     sync.Mutex // guards errors, which goroutines of the operator add to
+	mu     sync.Mutex // selectsPod errors, which goroutines of the operator add to
 	errors []string
 }
 
@@ -44,7 +44,7 @@ func (q *quietRules) count(who, call string, most int) {
 	}
 	key := who + " " + call
 	if q.calls[key]++; q.calls[key] == most+1 {
-		q.violate(ruleOften, "%s calls %s more than %d times within a minute", who, call, most)
+		q.violate(ruleCallRate, "%s calls %s more than %d times within a minute", who, call, most)
 	}
 }
 

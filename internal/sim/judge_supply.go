@@ -59,23 +59,24 @@ func reservationFor(c *apiv1.NodeClaim) string {
 	return ""
 }
 
-// look checks, when recovery has passed since the last event, that static NodePools have their nodes and that there is headroom for
-// the pods of each CapacityBuffer.
+// look checks that static NodePools have their nodes, within their limit, and that there is headroom for the pods of each CapacityBuffer.
 func (s supplyRules) look() {
-	if s.calm() < recovery {
-		return
-	}
+	joining := s.demand.joining()
 	for _, p := range kubeapi.List[*apiv1.NodePool](s.world.platform.server) {
 		if p.Spec.Replicas == nil || p.DeletionTimestamp != nil {
 			continue
 		}
-		if n := s.nodesOf(p.Name); n != *p.Spec.Replicas && s.lasts(ruleStatic, p.Name) > recovery {
-			s.violate(ruleStatic, "NodePool %s has had %d initialized nodes that are not disrupted for %s, and spec.replicas is %d", p.Name, n, recovery, *p.Spec.Replicas)
+		want := *p.Spec.Replicas
+		if limit, ok := p.Spec.Limits["nodes"]; ok {
+			want = min(want, limit.Value())
+		}
+		if n := s.nodesOf(p.Name); n != want && s.lasts(ruleStatic, p.Name) > recovery && !joining {
+			s.violate(ruleStatic, "NodePool %s has had %d initialized nodes that are not disrupted for %s, and wants %d", p.Name, n, recovery, want)
 		}
 	}
 	for _, b := range kubeapi.List[*autoscalingv1beta1.CapacityBuffer](s.world.platform.server) {
 		template, want := s.headroomOf(b)
-		if have := s.room(template); have < want && s.lasts(ruleHeadroom, b.Name) > recovery {
+		if have := s.room(template); have < want && s.lasts(ruleHeadroom, b.Name) > recovery && !joining {
 			s.violate(ruleHeadroom, "there has been room for %d pods of CapacityBuffer %s for %s, and it asks for %d", have, b.Name, recovery, want)
 		}
 	}

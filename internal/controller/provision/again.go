@@ -27,6 +27,8 @@ func whyAgain(s *model.Snapshot, planned map[types.UID]place, before place) stri
 		return fmt.Sprintf("earlier target %s is being deleted", n.Name)
 	case n.Disrupted():
 		return fmt.Sprintf("earlier target %s is being disrupted", n.Name)
+	case n.Silent(s.Now):
+		return fmt.Sprintf("the kubelet of earlier target %s does not report", n.Name)
 	}
 	for _, p := range n.Pods {
 		if p.Daemon() || p.Mirror() || !boundSince(p.Object, before.at) {
