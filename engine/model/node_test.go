@@ -1,3 +1,12 @@
+package model
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // A node that is not initialized is silent when its kubelet has not reported for five minutes. An initialized one never is: its taints keep
 // pods away.
