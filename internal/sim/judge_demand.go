@@ -77,7 +77,7 @@ func (d *demandRules) joining() bool {
 // runs reports whether a pod runs, has ended, or cannot run.
 func (d *demandRules) runs(p *corev1.Pod) bool {
 	switch {
-	case p.Annotations[expectPending] != "", p.Status.Phase == corev1.PodSucceeded, p.Status.Phase == corev1.PodFailed:
+	case p.Annotations[expectPending] != "", strings.Contains(scheduled(p), invalidScore), p.Status.Phase == corev1.PodSucceeded, p.Status.Phase == corev1.PodFailed:
 		return true
 	case p.Spec.NodeName != "" && p.DeletionTimestamp == nil:
 		return p.Status.Phase != corev1.PodPending
@@ -88,6 +88,11 @@ func (d *demandRules) runs(p *corev1.Pod) bool {
 	return false
 }
 
+// invalidScore is a part of the message of kube-scheduler about a pod that it cannot schedule because the requests of another pod, which is
+// on one of the nodes, are beyond the range of its scores.
+const invalidScore = "returns an invalid score"
+
+// scheduled returns the message of the condition PodScheduled, empty if the pod has none.
 func scheduled(p *corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled {

@@ -150,6 +150,9 @@ func selectsPod(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 	return err == nil && selector.Matches(labels.Set(pod.Labels))
 }
 
+// relisted is how long after a fault the operator may miss a pod that comes and goes: until then it waits to begin a watch again.
+const relisted = time.Minute
+
 // checkConsolidateAfter checks that consolidateAfter has passed since the last pod event of a node that is consolidated. It leaves out events
 // during a fault: the operator does not learn of a pod that was removed while it did not run.
 func (p *protectionRules) checkConsolidateAfter(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
@@ -164,7 +167,7 @@ func (p *protectionRules) checkConsolidateAfter(n *corev1.Node, c *apiv1.NodeCla
 		return
 	}
 	for _, at := range p.events[n.Name] {
-		if p.mustHaveSeen(at, "pods") && time.Since(at) < min(*wait-time.Second, p.free()) {
+		if p.mustHaveSeen(at, "pods") && time.Since(at) < min(*wait-time.Second, p.free()-relisted) {
 			p.violate(ruleConsolidateAfter, "node %s is disrupted (%s) %s after a pod event, and consolidateAfter of its NodePool %s is %s", n.Name, reason,
 				time.Since(at).Round(time.Second), name, *wait)
 			return
@@ -182,7 +185,8 @@ func (p *protectionRules) deleted(c *apiv1.NodeClaim) {
 		if !ok || !slices.Contains(strings.Split(r.Annotations[apiv1.ReplacesAnnotationKey], ","), c.Name) {
 			continue // it was deleted, or belongs to another command
 		}
-		if !condition.IsTrue(r, apiv1.ConditionTypeInitialized) {
+		n, ok := kubeapi.Find[*corev1.Node](p.world.platform.server, "", r.Status.NodeName)
+		if !condition.IsTrue(r, apiv1.ConditionTypeInitialized) && !(ok && n.Labels[apiv1.NodeInitializedLabelKey] == "true") {
 			p.violate(ruleReplacementsFirst, "claim %s is deleted (%s), and its replacement %s is not initialized", c.Name, reasonFor(c), r.Name)
 		}
 	}

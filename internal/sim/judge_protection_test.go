@@ -81,6 +81,7 @@ func TestProtectedNodes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := worldWithReplica(t)
+				<-time.After(relisted + bound) // virtual time
 				if err := w.platform.apply(poolOfProtection); err != nil {
 					t.Fatal(err)
 				}
