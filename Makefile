@@ -174,6 +174,7 @@ soak: ## the simulation of SOAK_HOURS virtual hours, then SOAK_SEEDS seeds that 
 	cd local && go test -count=1 -timeout 240h -run TestSeeds ./sim -seeds $(SOAK_SEEDS) -list $(SOAK_LIST) -shrink 0
 
 # Set by hand: make sim-score SCORE_SEEDS=20 DEFECT=limits_not_checked_again,nomination_kept SCORE_FLAGS='-o json'
+# make sim-score SCORE_FLAGS='-mutants /path/to/folder -length 20m'
 SCORE_SEEDS ?= 1000
 SCORE_LIST  ?= $(CURDIR)/bin/sim-score.jsonl
 SCORE_FLAGS ?=

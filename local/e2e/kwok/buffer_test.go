@@ -44,6 +44,7 @@ func (c *corner) awaitBuffer(b *autoscalingv1beta1.CapacityBuffer, reason string
 // Capacity of a buffer is launched before pods exist. Pods use it at once, and it is launched again. Its node does not count as
 // empty. It is removed with the buffer.
 func TestBufferOfPodTemplate(t *testing.T) {
+	shownBy(t, "headroom_follows_its_buffer")
 	t.Parallel()
 	c := newCorner(t, "buffer")
 	c.pool(quick, func(p *apiv1.NodePool) {
@@ -131,6 +132,7 @@ func (c *corner) room(name string, replicas int32, cpu string, change ...func(*c
 
 // The capacity of a buffer follows changes of its template and of its number of replicas.
 func TestBufferChanges(t *testing.T) {
+	shownBy(t, "headroom_follows_its_buffer")
 	t.Parallel()
 	c := newCorner(t, "buffer-changes")
 	c.pool(quick, small)

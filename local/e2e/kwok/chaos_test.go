@@ -127,3 +127,11 @@ func long(t *testing.T) {
 		t.Skip("watches nodes for a while: runs with KARPENTER_LONG=1")
 	}
 }
+
+// shownBy skips a test unless KARPENTER_LONG is set, because a story of the simulation shows the same.
+func shownBy(t *testing.T, story string) {
+	t.Helper()
+	if os.Getenv("KARPENTER_LONG") == "" {
+		t.Skip("internal/sim/testdata/" + story + ".txtar shows the same: runs with KARPENTER_LONG=1")
+	}
+}

@@ -71,6 +71,7 @@ func offering(zone, capacityType string, price float64) object {
 
 // Reserved capacity is used first, up to the number of reserved instances. Capacity that becomes free is used again.
 func TestReservedOfferings(t *testing.T) {
+	shownBy(t, "reservation_planned_once")
 	t.Parallel()
 	c := newCorner(t, "reserved")
 	c.pool(quick, func(p *apiv1.NodePool) {

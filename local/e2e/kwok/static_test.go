@@ -12,6 +12,7 @@ import (
 
 // A static pool has spec.replicas nodes, regardless of pods, but not more than its limit. Drifted nodes are replaced.
 func TestStaticPool(t *testing.T) {
+	shownBy(t, "static_pool_changes")
 	t.Parallel()
 	c := newCorner(t, "static")
 	p := c.pool(func(p *apiv1.NodePool) {
@@ -88,6 +89,7 @@ func TestStaticAndDynamicPools(t *testing.T) {
 
 // Drift of a static pool respects its budget and its limit of nodes. With a budget of 0, no node is replaced.
 func TestStaticDriftKeepsBudgetAndLimit(t *testing.T) {
+	shownBy(t, "static_pool_changes")
 	t.Parallel()
 	c := newCorner(t, "static-drift")
 	p := c.static(3, func(p *apiv1.NodePool) {
@@ -138,6 +140,7 @@ func TestStaticPoolIsDeleted(t *testing.T) {
 
 // A deleted node of a static pool is replaced.
 func TestStaticNodeComesAgain(t *testing.T) {
+	shownBy(t, "static_pool_changes")
 	t.Parallel()
 	c := newCorner(t, "static-again")
 	c.static(1)

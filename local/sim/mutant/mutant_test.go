@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 const (
@@ -131,4 +132,20 @@ func (c *checker) check(folder string, changed map[string][]byte) error {
 	}
 	_, err = (&types.Config{Importer: c.imports}).Check(module+"/"+folder, c.fset, files, nil)
 	return err
+}
+
+// A folder of mutants is read in the order of names. A folder without mutants, and a file that is none, are errors that name the problem.
+func TestIn(t *testing.T) {
+	const good = "A defect.\n\n-- a.go --\nold\n-- becomes --\nnew\n"
+	got, err := In(fstest.MapFS{"b.txtar": {Data: []byte(good)}, "a.txtar": {Data: []byte(good)}, "README": {Data: []byte("prose")}})
+	if err != nil || len(got) != 2 || got[0].Name != "a" || got[1].Name != "b" || got[0].Edits[0].New != "new" {
+		t.Errorf("%v, %v", got, err)
+	}
+	for want, folder := range map[string]fstest.MapFS{
+		"no file *.txtar": {"README": {}}, "mutant bad: want prose": {"bad.txtar": {Data: []byte("-- a.go --\nold\n")}},
+	} {
+		if _, err := In(folder); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
 }

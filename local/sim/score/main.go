@@ -3,6 +3,8 @@
 // Each mutant is built with an overlay. All stories are played with it, and then seed by seed, until an invariant is violated. A
 // violation counts only if the product without the mutant does not have it with the same seed.
 //
+// The flag -mutants names a folder with other mutants than those of package mutant, and -length the virtual time of a seed.
+//
 // The flag -list names a file to which the score of each mutant is appended. A mutant whose score is in the file is left out, if
 // the score is of the same build: of the product, the simulation, the stories and the mutant. A mutant that was not caught is
 // played on with the seeds that are not in its score.

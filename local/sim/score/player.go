@@ -62,8 +62,8 @@ type finding struct {
 // crashed is the rule for simulations that end without a result: a panic outside of a reconcile, or a deadlock.
 const crashed = "simulation-ends"
 
-// storyFails is the rule for a story that panics, or whose launches, terminations or disruptions are not as many as it says.
-const storyFails = "story-fails"
+// storyPanics is the rule for a story that panics.
+const storyPanics = "story-panics"
 
 // patience is the longest real time that one simulation may take. A mutant may make the product loop endlessly.
 const patience = 20 * time.Minute
@@ -96,7 +96,7 @@ func (p *player) run(ctx context.Context, binary, test string, seed, seeds uint6
 	_ = cmd.Wait() // a violation is a failure of the test
 	f.seconds = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	if seeds == 0 && f.rule == "" && !cmd.ProcessState.Success() && ctx.Err() == nil {
-		f.rule = storyFails
+		f.rule = storyPanics
 	}
 	if f.rule == "" && (stuck || f.seeds < int(seeds)) {
 		if !stuck && ctx.Err() != nil {
