@@ -312,16 +312,16 @@ func (m *moveRules) deleted(who string, c *apiv1.NodeClaim) {
 	m.violate(ruleReason, "%s deletes claim %s, whose node is initialized and healthy, is not disrupted and has not expired", who, c.Name)
 }
 
-// mayGo reports whether a claim may be deleted without a disruption that was decided before: it is forced to go, is a replacement
-// that is not needed, or belongs to a static NodePool.
+// mayGo reports whether a claim may be deleted without a disruption that was decided before: it is a replacement that is not needed,
+// belongs to a static NodePool, or may be deleted without a replacement.
 func (m *moveRules) mayGo(c *apiv1.NodeClaim) bool {
 	pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey])
-	return c.Annotations[apiv1.ReplacesAnnotationKey] != "" || ok && pool.Spec.Replicas != nil || m.forced(c)
+	return c.Annotations[apiv1.ReplacesAnnotationKey] != "" || ok && pool.Spec.Replicas != nil || m.mayGoUnreplaced(c)
 }
 
-// forced reports whether a claim must be deleted without a replacement: it has expired, its NodePool or node goes, its node is not ready,
-// or its instance ends.
-func (m *moveRules) forced(c *apiv1.NodeClaim) bool {
+// mayGoUnreplaced reports whether a claim may be deleted without a replacement: it has expired, its NodePool or node is being deleted or
+// does not exist, its node is not ready, or its instance ends.
+func (m *moveRules) mayGoUnreplaced(c *apiv1.NodeClaim) bool {
 	if d := c.Spec.ExpireAfter.Duration; d != nil && !time.Now().Before(c.CreationTimestamp.Add(*d)) {
 		return true
 	}

@@ -177,7 +177,7 @@ func (p *protectionRules) checkConsolidateAfter(n *corev1.Node, c *apiv1.NodeCla
 
 // deleted checks, when a claim is deleted because of a voluntary disruption or before it expires, that its replacements are initialized.
 func (p *protectionRules) deleted(c *apiv1.NodeClaim) {
-	if reason := reasonFor(c); !voluntary[reason] && reason != "Expired" || p.moves.forced(c) {
+	if reason := reasonFor(c); !voluntary[reason] && reason != "Expired" || p.moves.mayGoUnreplaced(c) {
 		return
 	}
 	for _, name := range strings.Split(c.Annotations[apiv1.ReplacedByAnnotationKey], ",") {
