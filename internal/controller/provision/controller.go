@@ -125,6 +125,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: syncing}, nil
 	}
 	now := c.Clock.Now()
+	c.putBack(now)
 	if wait := c.looked.Add(glance).Sub(now); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
@@ -155,6 +156,17 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	err := c.round(ctx, c.Buffers.Stock(ctx, c.Cluster.Snapshot()))
 	end(err)
 	return ctrl.Result{RequeueAfter: c.again(s.Now)}, err
+}
+
+// putBack forgets the times of the last reconcile and the last round if they are in the future, because the clock has been put back.
+// Otherwise there would be no round until then.
+func (c *Controller) putBack(now time.Time) {
+	if c.looked.After(now) {
+		c.looked = time.Time{}
+	}
+	if c.last.After(now) {
+		c.last = time.Time{}
+	}
 }
 
 // window returns the remaining time of the wait for more pods, zero or less if the round may begin.

@@ -205,6 +205,28 @@ func TestBatchWindow(t *testing.T) {
 	t.Error("no round began")
 }
 
+// A clock that was hours ahead is put back after a round. The next pods do not wait for hours.
+func TestClockIsPutBack(t *testing.T) {
+	w := newWorld(t)
+	now := w.clock.Now()
+	w.clock.Step(5 * time.Hour)
+	w.pend("first", 1, 1)
+	w.reconcile()
+	w.clock.Step(w.BatchMax)
+	w.reconcile()
+	if n := len(w.claims()); n != 1 {
+		t.Fatalf("%d claims, want 1", n)
+	}
+	w.clock.SetTime(now)
+	w.pend("second", 64, 1) // more than the first node has room for
+	w.reconcile()
+	w.clock.Step(w.BatchMax)
+	w.reconcile()
+	if n := len(w.claims()); n < 2 {
+		t.Errorf("%d claims when a batch has passed since the clock was put back, want more", n)
+	}
+}
+
 // A slow scheduler has tried only one of several new pods. All of them form one batch with one plan, as long as pods keep coming.
 func TestBatchOfPodsWithoutVerdict(t *testing.T) {
 	w := newWorld(t)
