@@ -64,7 +64,7 @@ func (r claimRules) expired(c *apiv1.NodeClaim) bool {
 	return d != nil && c.DeletionTimestamp == nil && time.Since(c.CreationTimestamp.Time) > *d
 }
 
-// lacksLabel reports whether the NodePool of a claim that has launched sets a label that the claim does not have.
+// lacksLabel reports whether a claim that has launched lacks a label of its NodePool's template, or has it with another value.
 func (r claimRules) lacksLabel(c *apiv1.NodeClaim) bool {
 	pool, ok := kubeapi.Find[*apiv1.NodePool](r.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey])
 	if !ok || pool.DeletionTimestamp != nil || !condition.IsTrue(c, apiv1.ConditionTypeLaunched) {

@@ -77,7 +77,7 @@ func (d *demandRules) joining() bool {
 // runs reports whether a pod runs, has ended, or cannot run.
 func (d *demandRules) runs(p *corev1.Pod) bool {
 	switch {
-	case p.Annotations[expectPending] != "", strings.Contains(scheduled(p), invalidScore), p.Status.Phase == corev1.PodSucceeded, p.Status.Phase == corev1.PodFailed:
+	case p.Annotations[expectPending] != "", strings.Contains(scheduled(p), invalidScore), ended(p):
 		return true
 	case p.Spec.NodeName != "" && p.DeletionTimestamp == nil:
 		return p.Status.Phase != corev1.PodPending

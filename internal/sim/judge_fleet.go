@@ -196,7 +196,7 @@ func (f *fleetRules) kept(i control.Instance) bool {
 	n, ok := kubeapi.Find[*corev1.Node](f.world.platform.server, "", i.Node)
 	return ok && nodeReady(n) && slices.ContainsFunc(kubeapi.List[*corev1.Pod](f.world.platform.server), func(p *corev1.Pod) bool {
 		owner := metav1.GetControllerOf(p)
-		return p.Spec.NodeName == n.Name && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed &&
+		return p.Spec.NodeName == n.Name && !ended(p) &&
 			(owner == nil || owner.Kind != "DaemonSet" && owner.Kind != "Node")
 	})
 }

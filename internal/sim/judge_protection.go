@@ -70,6 +70,7 @@ func stageOf(p *corev1.Pod) [3]bool {
 	return [3]bool{p.Spec.NodeName != "", ended(p), p.DeletionTimestamp != nil}
 }
 
+// ended reports whether the containers of a pod have ended for good, so that it uses nothing any more.
 func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }

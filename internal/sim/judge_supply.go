@@ -123,7 +123,7 @@ func (s supplyRules) room(template corev1.PodTemplateSpec) (sum int64) {
 		}
 		free, alike := n.Status.Allocatable.DeepCopy(), false
 		for _, p := range kubeapi.List[*corev1.Pod](s.world.platform.server) {
-			if p.Spec.NodeName != n.Name || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			if p.Spec.NodeName != n.Name || ended(p) {
 				continue
 			}
 			take(free, p.Spec.Containers)
