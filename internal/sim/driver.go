@@ -25,7 +25,7 @@ type Driver struct {
 	seed uint64
 	wake chan struct{}
 
-	mu       sync.Mutex // selectsPod arrivals
+	mu       sync.Mutex // guards arrivals
 	arrivals []arrival
 
 	steps steps

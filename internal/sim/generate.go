@@ -15,10 +15,10 @@ import (
 func Generate(seed uint64, length time.Duration) *Scenario {
 	g := &generator{
 		Rand: rand.New(rand.NewPCG(seed, 0x67656e)), kwok: rand.New(rand.NewPCG(seed, 0x6b776f6b)).IntN(8) == 0,
-		last: length - calmEnd, lead: 12 * time.Minute, periods: max(1, int(length/period)),
+		last: length - recoveryTime, lead: 12 * time.Minute, periods: max(1, int(length/period)),
 	}
 	if length < period {
-		g.last = length - shortCalmEnd
+		g.last = length - shortRecoveryTime
 		g.lead = g.last / 2
 	}
 	s := &Scenario{
@@ -41,10 +41,10 @@ const (
 	// period is the length for which a scenario has 4 to 11 changes and as many faults. A longer scenario has these for each period.
 	// A shorter one has them in less time.
 	period = 2 * time.Hour
-	// calmEnd is how long before the end of a generated scenario the last fault is over. If the scenario is shorter than period, it
-	// is shortCalmEnd.
-	calmEnd      = 40 * time.Minute
-	shortCalmEnd = 13 * time.Minute
+	// recoveryTime is how long before the end of a generated scenario the last fault is over. If the scenario is shorter than period, it
+	// is shortRecoveryTime.
+	recoveryTime      = 40 * time.Minute
+	shortRecoveryTime = 13 * time.Minute
 )
 
 // generator makes scenarios.

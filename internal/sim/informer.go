@@ -19,7 +19,7 @@ type notifier struct {
 	driver  *Driver
 	replica string
 
-	mu      sync.Mutex // selectsPod what follows
+	mu      sync.Mutex // guards what follows
 	changes []change
 	waiting bool // a step passes the changes on
 }
@@ -104,7 +104,7 @@ type handling struct {
 	handler  cache.ResourceEventHandler
 	informer orderly
 
-	mu      sync.Mutex      // selectsPod initial
+	mu      sync.Mutex      // guards initial
 	initial []client.Object // what the store had when the handler was added
 }
 

@@ -55,16 +55,16 @@ const (
 )
 
 const (
-	// sweep is how long a state may last that a periodic check of the operator ends, such as an instance without a claim. It
+	// periodicBound is how long a state may last that a periodic check of the operator ends, such as an instance without a claim. It
 	// covers the interval of the checks, the age up to which they leave objects alone, and delays of calls.
-	sweep = 4 * time.Minute
+	periodicBound = 4 * time.Minute
 	// recovery is how long the operator has after the last fault until all pods run.
 	recovery = 10 * time.Minute
 	// settled is the time after the last fault from which on the operator must write nothing any more. Before that,
 	// consolidation waits for consolidateAfter, and evaluates every candidate once more.
 	settled = 25 * time.Minute
-	// pace is the interval at which the judge checks the whole world.
-	pace = 10 * time.Second
+	// lookEvery is the interval at which the judge checks the whole world.
+	lookEvery = 10 * time.Second
 )
 
 // judge checks the invariants. Each part checks those of one kind and has the state for them.
@@ -115,18 +115,18 @@ func (j *judge) start(end time.Time) {
 			return
 		}
 		j.look()
-		if time.Now().Add(pace).Before(end) {
-			j.world.driver.After(pace, look)
+		if time.Now().Add(lookEvery).Before(end) {
+			j.world.driver.After(lookEvery, look)
 		}
 	}
-	j.world.driver.After(pace, look)
+	j.world.driver.After(lookEvery, look)
 }
 
-// calm returns for how long no event has happened and no fault has been active.
-func (j *judge) calm() time.Duration { return j.sinceFault(j.world.faults.disturbed) }
+// undisturbed returns for how long no event has happened and no fault has been active.
+func (j *judge) undisturbed() time.Duration { return j.sinceFault(j.world.faults.disturbed) }
 
-// free returns for how long nothing has kept the operator from its work.
-func (j *judge) free() time.Duration { return j.sinceFault(j.world.faults.hampered) }
+// unhampered returns for how long nothing has kept the operator from its work.
+func (j *judge) unhampered() time.Duration { return j.sinceFault(j.world.faults.hampered) }
 
 func (j *judge) sinceFault(last time.Time) time.Duration {
 	p := j.world.processes
@@ -144,7 +144,7 @@ func (j *judge) lasts(rule, name string) time.Duration {
 	if j.since[k].IsZero() {
 		j.since[k] = time.Now()
 	}
-	return min(time.Since(j.since[k]), j.calm())
+	return min(time.Since(j.since[k]), j.undisturbed())
 }
 
 // look checks the invariants about the state of the world. Others are checked when an object is written or a call is made.

@@ -30,7 +30,7 @@ func (r claimRules) look() {
 	instances := r.world.account.instances()
 	for _, c := range all {
 		i, exists := instances[idOf(c)]
-		most := sweep // the claim is found by a periodic check, and then its node may have to be drained
+		most := periodicBound // the claim is found by a periodic check, and then its node may have to be drained
 		if c.DeletionTimestamp != nil {
 			most = recovery
 		}

@@ -56,13 +56,13 @@ func (d *demandRules) look() {
 			d.violate(ruleLeft, "claim %s replaces %s, which stay, and its node %q has had no pods for %s", c.Name,
 				c.Annotations[apiv1.ReplacesAnnotationKey], c.Status.NodeName, recovery)
 		}
-		if d.idle(c) && d.lasts(ruleIdle, c.Name) > recovery && d.calm() > settled {
+		if d.idle(c) && d.lasts(ruleIdle, c.Name) > recovery && d.undisturbed() > settled {
 			d.violate(ruleIdle, "node %s of claim %s has had no pods for %s, and its pool consolidates empty nodes", c.Status.NodeName, c.Name, recovery)
 		}
 	}
 }
 
-// joining reports whether the node of a claim may still be initialized, or was initialized within the time sweep. The pods that are planned
+// joining reports whether the node of a claim may still be initialized, or was initialized within the time periodicBound. The pods that are planned
 // onto the node wait until then. If the node never joins, they wait until the operator gives it up, after the time registers.
 func (d *demandRules) joining() bool {
 	return slices.ContainsFunc(kubeapi.List[*apiv1.NodeClaim](d.world.platform.server), func(c *apiv1.NodeClaim) bool {
@@ -70,7 +70,7 @@ func (d *demandRules) joining() bool {
 		if done == nil || done.Status != metav1.ConditionTrue {
 			return time.Since(c.CreationTimestamp.Time) < registers+recovery
 		}
-		return time.Since(done.LastTransitionTime.Time) < sweep
+		return time.Since(done.LastTransitionTime.Time) < periodicBound
 	})
 }
 
@@ -244,10 +244,10 @@ func (d *demandRules) written(before, after client.Object) {
 		}
 		on[o.Name] = d.purpose(o)
 	}
-	known := oldest.Add(-pace)
+	known := oldest.Add(-lookEvery)
 	if r := d.world.processes.replicas[d.writer()]; r != nil {
-		if since, ok := r.link.behind("pods"); ok && since.Add(-pace).Before(known) {
-			known = since.Add(-pace)
+		if since, ok := r.link.behind("pods"); ok && since.Add(-lookEvery).Before(known) {
+			known = since.Add(-lookEvery)
 		}
 	}
 	claimed, wanted := int64(0), d.supply.planned()

@@ -35,7 +35,7 @@ func (d *drainRules) call(who string, q *kubeapi.Request, parts []string) {
 	case d.due(pod):
 	case deletes && pod.DeletionTimestamp == nil && !d.lost(node):
 		d.violate(ruleEviction, "%s deletes pod %s, which bypasses PodDisruptionBudgets, and its node %s has no deadline that is near", who, pod.Name, node)
-	case evicts && pod.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true":
+	case evicts && mustNotBeDisrupted(pod):
 		d.violate(ruleEviction, "%s evicts pod %s of node %s, which has the annotation %s", who, pod.Name, node, apiv1.DoNotDisruptAnnotationKey)
 	}
 }
@@ -176,7 +176,7 @@ func (d *drainRules) look() {
 			continue
 		}
 		deadline, ok := d.deadline(c.Status.NodeName)
-		if ok && min(time.Since(deadline), d.calm()) > sweep && !d.lost(c.Status.NodeName) {
+		if ok && min(time.Since(deadline), d.undisturbed()) > periodicBound && !d.lost(c.Status.NodeName) {
 			d.violate(ruleDeadline, "the instance of claim %s runs %s after the deadline of its node", c.Name, time.Since(deadline).Round(time.Second))
 		}
 	}

@@ -182,8 +182,8 @@ func (f *fleetRules) look() {
 	}
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		i := all[id]
-		if alive(i) && claims[id] == nil && !f.kept(i) && f.lasts(ruleOrphan, id) > sweep {
-			f.violate(ruleOrphan, "instance %s (tags %v) has had no claim for %s", id, i.Tags, sweep)
+		if alive(i) && claims[id] == nil && !f.kept(i) && f.lasts(ruleOrphan, id) > periodicBound {
+			f.violate(ruleOrphan, "instance %s (tags %v) has had no claim for %s", id, i.Tags, periodicBound)
 		}
 		f.notice(i, claims[id])
 	}
@@ -248,7 +248,7 @@ func (f *fleetRules) described(c *apiv1.NodeClaim, i control.Instance) {
 	}
 	check := func(kind, name string, labels map[string]string) {
 		for _, key := range slices.Sorted(maps.Keys(want)) {
-			if key == apiv1.CapacityTypeLabelKey && labels[key] == apiv1.CapacityTypeReserved && f.lasts(ruleDescribed, kind+" "+name) < sweep {
+			if key == apiv1.CapacityTypeLabelKey && labels[key] == apiv1.CapacityTypeReserved && f.lasts(ruleDescribed, kind+" "+name) < periodicBound {
 				continue // its reservation may just have ended
 			}
 			if labels[key] != want[key] {
@@ -263,7 +263,7 @@ func (f *fleetRules) described(c *apiv1.NodeClaim, i control.Instance) {
 	}
 	if n.Labels[apiv1.NodeRegisteredLabelKey] == "true" {
 		check("node", n.Name, n.Labels)
-		if c.Status.NodeName != n.Name && c.DeletionTimestamp == nil && f.lasts(ruleDescribed, c.Name) > sweep {
+		if c.Status.NodeName != n.Name && c.DeletionTimestamp == nil && f.lasts(ruleDescribed, c.Name) > periodicBound {
 			f.violate(ruleDescribed, "claim %s names the node %q, and its instance is node %s", c.Name, c.Status.NodeName, n.Name)
 		}
 	}
@@ -278,7 +278,7 @@ func (f *fleetRules) notice(i control.Instance, c *apiv1.NodeClaim) {
 	if !ok || c == nil || !alive(i) || c.DeletionTimestamp != nil {
 		return
 	}
-	if passed := time.Since(at); min(passed, f.free()) > followed {
+	if passed := time.Since(at); min(passed, f.unhampered()) > followed {
 		f.violate(ruleNotices, "the cloud ends instance %s of claim %s, which it said %s ago, and the claim is not being deleted", i.ID, c.Name, passed.Round(time.Second))
 	}
 }

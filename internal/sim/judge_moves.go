@@ -38,7 +38,7 @@ type moveRules struct {
 	moves map[string]*costs
 	// overlaid is when a NodeOverlay was last created, changed or deleted.
 	overlaid time.Time
-	// gone has the pools and times of the claims that were removed within the time pace.
+	// gone has the pools and times of the claims that were removed within the time lookEvery.
 	gone []goneClaim
 	// matching has the claims that were drifted and match their pool and node class again, with the time since which they do.
 	matching map[string]time.Time
@@ -76,7 +76,7 @@ func (m *moveRules) written(before, after client.Object) {
 			delete(m.marked, o.Name)
 		case *apiv1.NodeClaim:
 			delete(m.matching, o.Name)
-			m.gone = slices.DeleteFunc(m.gone, func(g goneClaim) bool { return time.Since(g.at) > pace })
+			m.gone = slices.DeleteFunc(m.gone, func(g goneClaim) bool { return time.Since(g.at) > lookEvery })
 			m.gone = append(m.gone, goneClaim{o.Labels[apiv1.NodePoolLabelKey], time.Now()})
 		}
 	}
@@ -128,7 +128,7 @@ func (m *moveRules) nodeWritten(before client.Object, n *corev1.Node) {
 
 // noteLate checks that consolidation comes to an end if nothing else happens.
 func (m *moveRules) noteLate(node string) {
-	if m.calm() < recovery/2 {
+	if m.undisturbed() < recovery/2 {
 		return
 	}
 	if last := later(m.world.faults.disturbed, m.world.processes.started); !last.Equal(m.lateSince) {
@@ -169,7 +169,7 @@ func (m *moveRules) checkBudget(n *corev1.Node, c *apiv1.NodeClaim, reason strin
 	}
 	total, marked := 0, 0
 	for _, g := range m.gone {
-		if g.pool == name && time.Since(g.at) <= pace {
+		if g.pool == name && time.Since(g.at) <= lookEvery {
 			total++
 		}
 	}
@@ -180,7 +180,7 @@ func (m *moveRules) checkBudget(n *corev1.Node, c *apiv1.NodeClaim, reason strin
 		}
 		ends := condition.Get(o, apiv1.ConditionTypeInstanceTerminating)
 		if ends != nil && ends.Status == metav1.ConditionTrue {
-			if time.Since(ends.LastTransitionTime.Time) <= pace {
+			if time.Since(ends.LastTransitionTime.Time) <= lookEvery {
 				total++
 			}
 			continue
@@ -303,7 +303,7 @@ func (m *moveRules) deleted(who string, c *apiv1.NodeClaim) {
 	if reason == "Underutilized" {
 		m.finished(c)
 	}
-	if at, ok := m.matching[c.Name]; ok && reason == "Drifted" && min(time.Since(at), m.free()) > followed {
+	if at, ok := m.matching[c.Name]; ok && reason == "Drifted" && min(time.Since(at), m.unhampered()) > followed {
 		m.violate(ruleReason, "%s deletes claim %s because of drift, and the claim has not been drifted for %s", who, c.Name, time.Since(at).Round(time.Second))
 	}
 	if reason != "" || !condition.IsTrue(c, apiv1.ConditionTypeInitialized) || m.mayGo(c) {

@@ -79,7 +79,7 @@ func ended(p *corev1.Pod) bool {
 // are plural names.
 func (p *protectionRules) mustHaveSeen(at time.Time, kinds ...string) bool {
 	r := p.world.processes.replicas[p.writer()]
-	if r == nil || min(time.Since(at), p.free()) <= bound {
+	if r == nil || min(time.Since(at), p.unhampered()) <= bound {
 		return false
 	}
 	return !slices.ContainsFunc(kinds, func(kind string) bool {
@@ -110,8 +110,9 @@ func (p *protectionRules) checkPods(n *corev1.Node, reason string) {
 		if pod.Spec.NodeName != n.Name || ended(pod) || pod.DeletionTimestamp != nil || !p.mustHaveSeen(boundAt(pod), "pods") {
 			continue
 		}
-		if pod.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true" {
-			p.violate(ruleProtected, "node %s is disrupted (%s), and its pod %s has the annotation %s", n.Name, reason, pod.Name, apiv1.DoNotDisruptAnnotationKey)
+		if mustNotBeDisrupted(pod) {
+			p.violate(ruleProtected, "node %s is disrupted (%s), and its pod %s has the annotation %s: %s", n.Name, reason, pod.Name,
+				apiv1.DoNotDisruptAnnotationKey, pod.Annotations[apiv1.DoNotDisruptAnnotationKey])
 		}
 		if ofDaemonSet(pod) || toleratesDisruption(pod) {
 			continue
@@ -123,6 +124,20 @@ func (p *protectionRules) checkPods(n *corev1.Node, reason string) {
 			}
 		}
 	}
+}
+
+// startMargin is how much earlier than by the judge's clock a duration of do-not-disrupt may end: times in a status are whole seconds.
+const startMargin = 2 * time.Second
+
+// mustNotBeDisrupted reports whether a pod has the annotation do-not-disrupt, without an end or with a duration that has not passed since
+// the pod started.
+func mustNotBeDisrupted(pod *corev1.Pod) bool {
+	value := pod.Annotations[apiv1.DoNotDisruptAnnotationKey]
+	if value == "true" {
+		return true
+	}
+	d, err := time.ParseDuration(value)
+	return err == nil && pod.Status.StartTime != nil && time.Since(pod.Status.StartTime.Time) < d-startMargin
 }
 
 // boundAt returns when a pod was bound to its node.
@@ -168,7 +183,7 @@ func (p *protectionRules) checkConsolidateAfter(n *corev1.Node, c *apiv1.NodeCla
 		return
 	}
 	for _, at := range p.events[n.Name] {
-		if p.mustHaveSeen(at, "pods") && time.Since(at) < min(*wait-time.Second, p.free()-relisted) {
+		if p.mustHaveSeen(at, "pods") && time.Since(at) < min(*wait-time.Second, p.unhampered()-relisted) {
 			p.violate(ruleConsolidateAfter, "node %s is disrupted (%s) %s after a pod event, and consolidateAfter of its NodePool %s is %s", n.Name, reason,
 				time.Since(at).Round(time.Second), name, *wait)
 			return

@@ -57,6 +57,7 @@ spec:
 func TestProtectedNodes(t *testing.T) {
 	const long, short = 5 * time.Minute, time.Minute
 	hold := map[string]string{apiv1.DoNotDisruptAnnotationKey: "true"}
+	holdFor := func(d string) map[string]string { return map[string]string{apiv1.DoNotDisruptAnnotationKey: d} }
 	for _, tt := range []struct {
 		name   string
 		reason string
@@ -70,6 +71,8 @@ func TestProtectedNodes(t *testing.T) {
 		{name: "nothing protects it", reason: "Underutilized", after: long},
 		{name: "held pod", reason: "Underutilized", pod: hold, after: long, want: []string{ruleProtected}},
 		{name: "held pod that was just bound", reason: "Drifted", pod: hold, after: bound / 2},
+		{name: "pod that is held longer", reason: "Drifted", pod: holdFor("10m"), after: long, want: []string{ruleProtected}},
+		{name: "pod that was held", reason: "Drifted", pod: holdFor("3m"), after: long},
 		{name: "held node", reason: "Empty", node: hold, after: long, want: []string{ruleProtected}},
 		{name: "repair of a held node", reason: "Unhealthy", node: hold, pod: hold, after: long},
 		{name: "budget", reason: "Drifted", budget: true, after: long, want: []string{ruleProtected}},
@@ -113,6 +116,7 @@ func TestProtectedNodes(t *testing.T) {
 				if err := w.platform.client.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: target}); err != nil {
 					t.Fatal(err)
 				}
+				started(t, w, pod)
 				<-time.After(tt.after) // virtual time
 				follow(t, w)
 				w.processes.writer = "karpenter-0"
@@ -125,5 +129,17 @@ func TestProtectedNodes(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// started notes in the status of a pod that it started now.
+func started(t *testing.T, w *World, pod *corev1.Pod) {
+	if err := w.platform.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+		t.Fatal(err)
+	}
+	now := metav1.Now()
+	pod.Status.StartTime = &now
+	if err := w.platform.client.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -22,7 +22,7 @@ type quietRules struct {
 	calls  map[string]int
 	minute time.Time
 
-	mu     sync.Mutex // selectsPod errors, which goroutines of the operator add to
+	mu     sync.Mutex // guards errors, which goroutines of the operator add to
 	errors []string
 }
 
@@ -62,7 +62,7 @@ func (q *quietRules) look() {
 // ready may be replaced half an hour after its last event, and other nodes are evaluated again after that.
 func (q *quietRules) written(before, after client.Object) {
 	q.follow(before, after)
-	if q.writer() == "" || after == nil || q.calm() <= settled || q.expires() {
+	if q.writer() == "" || after == nil || q.undisturbed() <= settled || q.expires() {
 		return
 	}
 	if len(q.unready) > 0 || time.Since(q.repaired) <= settled {
@@ -73,7 +73,7 @@ func (q *quietRules) written(before, after client.Object) {
 		return
 	}
 	if !lease(after) {
-		q.violate(ruleQuiet, "%s writes %T %s, %s after the last event", q.writer(), after, after.GetName(), q.calm().Round(time.Second))
+		q.violate(ruleQuiet, "%s writes %T %s, %s after the last event", q.writer(), after, after.GetName(), q.undisturbed().Round(time.Second))
 	}
 }
 

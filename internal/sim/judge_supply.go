@@ -35,7 +35,7 @@ func (s supplyRules) written(before, after client.Object) {
 	}
 	all := s.world.account.reservations
 	n := slices.IndexFunc(all, func(r reservation) bool { return r.id == id })
-	if n < 0 || min(time.Since(all[n].since), s.free()) < listed {
+	if n < 0 || min(time.Since(all[n].since), s.unhampered()) < listed {
 		return // it was cancelled, or is not known yet
 	}
 	claims := 0

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"testing/cryptotest"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -130,7 +129,7 @@ func matches(told, want string) bool {
 // Play plays a scenario. It stops at the first violation. An error means that the scenario could not be played.
 func Play(t *testing.T, sc *Scenario, o Options) (result Result, err error) {
 	cryptotest.SetGlobalRandom(t, sc.Seed) // the SDK's jitter and tokens
-	synctest.Test(t, func(*testing.T) {
+	inBubble(t, func() {
 		var w *World
 		if w, err = newWorld(sc, o); err != nil {
 			return

@@ -38,14 +38,14 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// A short scenario has the length that it was generated for, and all its events end before the calm at its end.
+// A short scenario has the length that it was generated for, and all its events end early enough to recover.
 func TestShortScenarios(t *testing.T) {
 	for seed := range uint64(500) {
 		s := Generate(seed, Shortest)
 		if got := s.End() + s.Length; got != Shortest {
 			t.Fatalf("seed %d lasts %s, want %s", seed, got, Shortest)
 		}
-		if s.End() > Shortest-shortCalmEnd || len(s.Events) < 8 {
+		if s.End() > Shortest-shortRecoveryTime || len(s.Events) < 8 {
 			t.Fatalf("seed %d has %d events until %s", seed, len(s.Events), s.End())
 		}
 		for _, e := range s.Events {

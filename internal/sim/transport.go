@@ -261,7 +261,7 @@ type stream struct {
 	// due is when the last scheduled event arrives: events of one watch keep their order.
 	due time.Time
 
-	mu   sync.Mutex // selectsPod what follows
+	mu   sync.Mutex // guards what follows
 	cond *sync.Cond
 	// sent are the times at which the events occurred that have not arrived yet.
 	sent   []time.Time
