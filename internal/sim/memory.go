@@ -26,10 +26,18 @@ const (
 // collectBetweenSteps turns off the collector of the runtime until the returned function is called.
 func collectBetweenSteps() (c *collector, restore func()) {
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(mostMemory)
-	return &collector{allocated: []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}}, func() {
+	c = &collector{allocated: []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}}
+	c.next = c.sum() + leastAllocated
+	return c, func() {
 		debug.SetGCPercent(percent)
 		debug.SetMemoryLimit(limit)
 	}
+}
+
+// sum returns how many bytes the process has allocated.
+func (c *collector) sum() uint64 {
+	metrics.Read(c.allocated)
+	return c.allocated[0].Value.Uint64()
 }
 
 // look collects if enough was allocated. All goroutines but the caller's must be blocked.
@@ -38,8 +46,7 @@ func (c *collector) look() {
 		return
 	}
 	c.steps = 0
-	metrics.Read(c.allocated)
-	if at := c.allocated[0].Value.Uint64(); at >= c.next {
+	if at := c.sum(); at >= c.next {
 		runtime.GC()
 		c.next = at + leastAllocated
 	}

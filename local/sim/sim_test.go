@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -34,20 +33,8 @@ func TestMain(m *testing.M) {
 	// One goroutine runs at a time, so that the order in which goroutines run between two steps is the same in each run.
 	runtime.GOMAXPROCS(1)
 	runtime.MemProfileRate = 0
-	debug.SetGCPercent(400) // the heap is small, and collecting it takes a fifth of the time
-	debug.SetMemoryLimit(memory)
-	code := m.Run()
-	runtime.KeepAlive(ballast)
-	os.Exit(code)
+	os.Exit(m.Run())
 }
-
-// ballast is memory that is never written, so it takes no space. It counts as a part of the heap, which is so small that it would
-// be collected several times a second.
-var ballast = make([]byte, 200<<20)
-
-// memory is the size in bytes from which on memory is collected more often, so that several processes fit into a small machine. It
-// includes ballast.
-const memory = 1200 << 20
 
 // options returns the options with which the tests play scenarios.
 func options(t *testing.T, name string) sim.Options {
