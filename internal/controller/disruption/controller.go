@@ -92,8 +92,9 @@ const (
 	// poll is the interval between passes if the cluster does not change. Budgets may change with the time of day.
 	poll = 10 * time.Second
 	// pause is the minimum time between two passes. After a pass without commands, the minimum is four times the duration of the
-	// pass, if that is longer.
-	pause = time.Second
+	// pass, if that is longer, but at most mostRest.
+	pause    = time.Second
+	mostRest = 5 * time.Minute
 	// settle is the time between marking and deleting a node. During this time the watch delivers pods that were bound just
 	// before the mark.
 	settle = 2 * time.Second
@@ -131,7 +132,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: observe.SyncPoll}, nil
 	}
 	start := c.Clock.Now()
-	if wait := c.next.Sub(start); wait > 0 {
+	if wait := c.next.Sub(start); wait > 0 && wait <= mostRest { // a longer wait means that the clock was put back
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	if err := c.Cluster.ReadClaims(ctx); err != nil {
@@ -177,7 +178,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	c.tellBlocked(s, d)
 	c.rest.noted(quiet && err == nil && !c.rolledBack, start)
 	now := c.Clock.Now()
-	rest := max(pause, 4*now.Sub(start))
+	rest := min(max(pause, 4*now.Sub(start)), mostRest)
 	if len(d.Commands) > 0 {
 		rest = pause
 	}

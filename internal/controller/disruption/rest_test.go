@@ -56,6 +56,20 @@ func TestPassesAreRareWhenNothingChanges(t *testing.T) {
 	w.want(2, 2, 2)
 }
 
+// A clock that is put back does not stop the passes.
+func TestClockIsPutBack(t *testing.T) {
+	w := newWorld(t, "0", 2)
+	now := w.clock.Now()
+	w.clock.Step(5 * time.Hour)
+	if n := w.passes(poll); n != 1 {
+		t.Fatalf("%d decisions, want 1", n)
+	}
+	w.clock.SetTime(now)
+	if n := w.passes(poll); n != 1 {
+		t.Errorf("%d decisions after the clock was put back, want 1", n)
+	}
+}
+
 // A pass counts as one without a change only if objects and instance types are those of the pass before.
 func TestUnchanged(t *testing.T) {
 	w := newWorld(t, "Never", 2)

@@ -89,7 +89,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if c.busy || c.joins.Load() {
 		least = busyInterval
 	}
-	if wait := c.last.Add(least).Sub(now); wait > 0 {
+	if wait := c.last.Add(least).Sub(now); wait > 0 && wait <= least { // a longer wait means that the clock was put back
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	c.last = now

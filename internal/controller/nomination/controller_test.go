@@ -215,6 +215,18 @@ func TestNominationsFollowPromises(t *testing.T) {
 	}
 }
 
+// A clock that is put back does not stop nominations.
+func TestClockIsPutBack(t *testing.T) {
+	w := newWorld(t)
+	now := w.clock.Now()
+	w.clock.Step(5 * time.Hour)
+	w.pass()
+	w.promise("n")
+	w.clock.SetTime(now)
+	w.pass()
+	w.want("after the clock was put back", "n", "n")
+}
+
 // If nominations are switched off, the controller clears its own nominations and keeps those of kube-scheduler. After a
 // restart it has no promises in memory, and knows by the field manager who wrote a nomination.
 func TestSwitchedOff(t *testing.T) {

@@ -89,7 +89,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: observe.SyncPoll}, nil
 	}
 	now := c.Clock.Now()
-	if wait := c.next.Sub(now); wait > 0 {
+	if wait := c.next.Sub(now); wait > 0 && wait <= tick { // a longer wait means that the clock was put back
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	c.next = now.Add(tick)
@@ -99,7 +99,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		c.stuck, c.owed = map[types.UID]bool{}, nil
 	}
 	moving := slices.DeleteFunc(h.Moving, func(p *model.Pod) bool { return c.stuck[p.UID] })
-	if !c.begun || len(moving) != c.moving {
+	if !c.begun || len(moving) != c.moving || c.since.After(now) {
 		c.moving, c.since = len(moving), now
 	}
 	c.begun = len(h.Next) > 0

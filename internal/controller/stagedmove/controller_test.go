@@ -144,6 +144,19 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// A clock that is put back does not stop the stages.
+func TestClockIsPutBack(t *testing.T) {
+	w := newWorld(t)
+	now := w.clock.Now()
+	w.clock.Step(30 * time.Minute)
+	w.pass(pause)
+	w.clock.SetTime(now)
+	w.pass(pause)
+	w.want("the time of the stage begins again", false, false, 3)
+	w.pass(pause)
+	w.want("the time has passed", true, false, 2)
+}
+
 // When as many new pods were created as have left, the next node is opened at once. A pod that is not replaced delays that by
 // at most pause. DaemonSet pods do not count.
 func TestSuccessors(t *testing.T) {
