@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/sim/cluster"
 )
 
-// features adds what not every cluster has: drift, static NodePools, CapacityBuffers, capacity reservations, NodeOverlays, startup taints
-// and pods that depend on each other. It has random numbers of its own, so the rest of a scenario does not depend on it.
+// features adds what not every cluster has: drift, static NodePools, CapacityBuffers, capacity reservations, NodeOverlays, startup taints,
+// pods that depend on each other, protected pods and nodes, and system pods. It has random numbers of its own, so the rest of a scenario does not depend on it.
 func (g *generator) features(s *Scenario) {
 	f := *g
 	f.Rand = rand.New(rand.NewPCG(s.Seed, 0x66656174))
@@ -20,7 +20,7 @@ func (g *generator) features(s *Scenario) {
 		to     func(*Scenario)
 	}{
 		{20, false, f.drift}, {12, false, f.staticPool}, {12, false, f.buffer}, {20, true, f.reserved}, {15, true, f.overlay}, {30, false, f.neighbors},
-		{15, false, f.agents},
+		{15, false, f.agents}, {25, false, f.protections}, {20, false, f.system},
 	} {
 		if f.chance(add.chance) && !(add.cloud && f.kwok) {
 			add.to(s)
@@ -153,6 +153,41 @@ spec:
       containers: [{name: c, image: c, resources: {requests: {cpu: %dm, memory: 256Mi}}%s}]
 `, 1+g.IntN(6), needs, one(g, 200, 900), port))
 	g.later(s, 2*g.periods, "scale", func() []string { return []string{"near", fmt.Sprint(g.IntN(8))} })
+}
+
+// protections lets users set karpenter.sh/do-not-disrupt of pods and nodes for a while.
+func (g *generator) protections(s *Scenario) {
+	for range 1 + g.IntN(2*g.periods) {
+		at := g.between(time.Minute, g.last-2*time.Minute)
+		s.Events = append(s.Events, Event{
+			At: at, Verb: one(g, "protect-pods", "protect-nodes"), Args: []string{one(g, "1", "2")}, For: g.between(time.Minute, min(30*time.Minute, g.last-at)),
+		})
+	}
+}
+
+// system adds pods that a drain evicts after the others: those of a DaemonSet without tolerations, and critical ones.
+func (g *generator) system(s *Scenario) {
+	s.addDocuments(`apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: shipper, namespace: kube-system}
+spec:
+  selector: {matchLabels: {app: shipper}}
+  template:
+    metadata: {labels: {app: shipper}}
+    spec:
+      containers: [{name: c, image: c, resources: {requests: {cpu: 20m, memory: 32Mi}}}]
+`, fmt.Sprintf(`apiVersion: apps/v1
+kind: Deployment
+metadata: {name: dns, namespace: kube-system}
+spec:
+  replicas: %d
+  selector: {matchLabels: {app: dns}}
+  template:
+    metadata: {labels: {app: dns}}
+    spec:
+      priorityClassName: system-cluster-critical
+      containers: [{name: c, image: c, resources: {requests: {cpu: 100m, memory: 70Mi}}}]
+`, 1+g.IntN(2)))
 }
 
 // agents adds a startup taint to the NodePools. On each node, an agent removes it some time after the node is ready.

@@ -19,6 +19,7 @@ const (
 	ruleOrphan            = "no-orphan-instance"
 	ruleOnce              = "launched-once"
 	ruleFinalizers        = "instances-end-before-claims"
+	ruleClasses           = "classes-outlive-claims"
 	ruleEnds              = "claims-end-before-instances"
 	ruleStrangers         = "only-own-instances"
 	ruleDescribed         = "labels-describe-instances"
@@ -184,7 +185,7 @@ func (j *judge) call(l *link, q *kubeapi.Request) {
 	case len(parts) == 5 && parts[3] == "nodeclaims" && q.Method == "DELETE":
 		if c, ok := kubeapi.Find[*apiv1.NodeClaim](j.world.platform.server, "", parts[4]); ok {
 			j.moves.deleted(l.name, c)
-			j.protection.deleted(c)
+			j.protection.deleted(l.name, c)
 		}
 	}
 }
@@ -209,6 +210,7 @@ func (j *judge) written(before, after client.Object) {
 	j.moves.written(before, after)
 	j.demand.written(before, after)
 	j.supply.written(before, after)
+	j.claims.written(before, after)
 	j.protection.written(before, after)
 	j.quiet.written(before, after)
 	j.memory.written(after)

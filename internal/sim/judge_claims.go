@@ -7,7 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
@@ -18,6 +20,20 @@ type claimRules struct{ *judge }
 
 // registers is how long a claim may exist before its node registers.
 const registers = 15 * time.Minute
+
+// written checks that no claim needs an EC2NodeClass that is removed.
+func (r claimRules) written(before, after client.Object) {
+	class, ok := before.(*awsv1.EC2NodeClass)
+	if !ok || after != nil {
+		return
+	}
+	for _, c := range kubeapi.List[*apiv1.NodeClaim](r.world.platform.server) {
+		ref := c.Spec.NodeClassRef
+		if ref.Kind == "EC2NodeClass" && ref.Name == class.Name && r.hasSeen(r.writer(), c.CreationTimestamp.Time, "nodeclaims") {
+			r.violate(ruleClasses, "EC2NodeClass %s is gone, and claim %s still needs it", class.Name, c.Name)
+		}
+	}
+}
 
 // look checks all claims and nodes. Each state may last for the time recovery without an event or a fault.
 func (r claimRules) look() {

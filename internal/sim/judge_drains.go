@@ -37,7 +37,36 @@ func (d *drainRules) call(who string, q *kubeapi.Request, parts []string) {
 		d.violate(ruleEviction, "%s deletes pod %s, which bypasses PodDisruptionBudgets, and its node %s has no deadline that is near", who, pod.Name, node)
 	case evicts && mustNotBeDisrupted(pod):
 		d.violate(ruleEviction, "%s evicts pod %s of node %s, which has the annotation %s", who, pod.Name, node, apiv1.DoNotDisruptAnnotationKey)
+	case evicts:
+		if first := d.before(who, pod); first != "" {
+			d.violate(ruleEviction, "%s evicts pod %s of node %s, and pod %s must leave before", who, pod.Name, node, first)
+		}
 	}
+}
+
+// before returns the name of a pod that must leave the node before a pod is evicted, empty if there is none. Critical pods leave last, and
+// pods of DaemonSets after the others.
+func (d *drainRules) before(who string, pod *corev1.Pod) string {
+	for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
+		if p.Spec.NodeName != pod.Spec.NodeName || turnOf(p) >= turnOf(pod) || ended(p) || stuck(p) || toleratesDisruption(p) {
+			continue
+		}
+		if d.hasSeen(who, boundAt(p), "pods") {
+			return p.Name
+		}
+	}
+	return ""
+}
+
+// turnOf returns when a drain evicts a pod. Pods with a lower number leave first.
+func turnOf(p *corev1.Pod) (turn int) {
+	if name := p.Spec.PriorityClassName; name == "system-cluster-critical" || name == "system-node-critical" {
+		turn = 2
+	}
+	if ofDaemonSet(p) {
+		turn++
+	}
+	return turn
 }
 
 // meant reports whether a request is for the pod with the uid, and not for an earlier one of its name.

@@ -159,8 +159,8 @@ func hasTaint(n *corev1.Node, key string) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }
 
-// checkBudget checks that no more nodes of a pool are marked than each of its budgets for the reason allows. It ignores
-// budgets with a schedule. The nodes that went a moment ago count for percentages, because the decision may have been made before.
+// checkBudget checks that no more nodes of a pool are marked than each of its budgets for the reason allows. Nodes that are deleted for
+// other reasons count too. It ignores budgets with a schedule. The nodes that went a moment ago count for percentages, because the decision may have been made before.
 func (m *moveRules) checkBudget(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
 	name := c.Labels[apiv1.NodePoolLabelKey]
 	pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", name)
@@ -186,7 +186,8 @@ func (m *moveRules) checkBudget(n *corev1.Node, c *apiv1.NodeClaim, reason strin
 			continue
 		}
 		total++
-		if voluntary[m.marked[o.Status.NodeName]] {
+		goes := o.DeletionTimestamp != nil && condition.IsTrue(o, apiv1.ConditionTypeInitialized) && m.hasSeen(m.writer(), o.DeletionTimestamp.Time, "nodeclaims")
+		if goes || voluntary[m.marked[o.Status.NodeName]] {
 			marked++
 		}
 	}

@@ -28,16 +28,20 @@ type protectionRules struct {
 	exhausted map[types.UID]time.Time
 	// edited is when the spec of a NodePool was last changed.
 	edited map[string]time.Time
+	// held is when the annotation do-not-disrupt of a pod or node was last set, by UID.
+	held map[types.UID]time.Time
 }
 
 func newProtectionRules(j *judge) protectionRules {
 	return protectionRules{
 		judge: j, events: map[string][]time.Time{}, exhausted: map[types.UID]time.Time{}, edited: map[string]time.Time{},
+		held: map[types.UID]time.Time{},
 	}
 }
 
 // written notes changes that protect nodes, or end their protection.
 func (p *protectionRules) written(before, after client.Object) {
+	p.noteHeld(before, after)
 	switch o := after.(type) {
 	case *corev1.Pod:
 		was, _ := before.(*corev1.Pod)
@@ -65,6 +69,25 @@ func (p *protectionRules) written(before, after client.Object) {
 	}
 }
 
+// noteHeld notes when an object gets the annotation do-not-disrupt.
+func (p *protectionRules) noteHeld(before, after client.Object) {
+	if after == nil {
+		delete(p.held, before.GetUID())
+		return
+	}
+	was := ""
+	if before != nil {
+		was = before.GetAnnotations()[apiv1.DoNotDisruptAnnotationKey]
+	}
+	switch value := after.GetAnnotations()[apiv1.DoNotDisruptAnnotationKey]; value {
+	case was:
+	case "":
+		delete(p.held, after.GetUID())
+	default:
+		p.held[after.GetUID()] = time.Now()
+	}
+}
+
 // stageOf returns whether a pod is bound, has ended, and is terminating.
 func stageOf(p *corev1.Pod) [3]bool {
 	return [3]bool{p.Spec.NodeName != "", ended(p), p.DeletionTimestamp != nil}
@@ -75,11 +98,15 @@ func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// mustHaveSeen reports whether the replica that writes must have seen a change that was made at a time to an object of one of the kinds, which
-// are plural names.
+// mustHaveSeen is hasSeen for the replica that writes.
 func (p *protectionRules) mustHaveSeen(at time.Time, kinds ...string) bool {
-	r := p.world.processes.replicas[p.writer()]
-	if r == nil || min(time.Since(at), p.unhampered()) <= bound {
+	return p.hasSeen(p.writer(), at, kinds...)
+}
+
+// hasSeen reports whether a replica must have seen a change that was made at a time to an object of one of the kinds, which are plural names.
+func (j *judge) hasSeen(who string, at time.Time, kinds ...string) bool {
+	r := j.world.processes.replicas[who]
+	if r == nil || min(time.Since(at), j.unhampered()) <= bound {
 		return false
 	}
 	return !slices.ContainsFunc(kinds, func(kind string) bool {
@@ -93,26 +120,40 @@ func (p *protectionRules) marked(n *corev1.Node, c *apiv1.NodeClaim, reason stri
 	if reason == "Unhealthy" {
 		return // repair is bounded by budgets only
 	}
-	if n.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true" && p.mustHaveSeen(n.CreationTimestamp.Time, "nodes") {
-		p.violate(ruleProtected, "node %s is disrupted (%s), and has the annotation %s", n.Name, reason, apiv1.DoNotDisruptAnnotationKey)
-	}
+	p.checkHeld(p.writer(), n, c, reason)
 	if reason != "Drifted" || c.Spec.TerminationGracePeriod == nil {
-		p.checkPods(n, reason)
+		p.checkBudgets(n, reason)
 	}
 	if reason != "Drifted" {
 		p.checkConsolidateAfter(n, c, reason)
 	}
 }
 
-// checkPods checks that no pod of a node has prevented its disruption for some time.
-func (p *protectionRules) checkPods(n *corev1.Node, reason string) {
+// checkHeld checks that neither a node nor one of its pods has had the annotation do-not-disrupt for some time, when a replica marks the
+// node or deletes its claim. If the claim has a terminationGracePeriod, the pods of a drifted node do not count.
+func (p *protectionRules) checkHeld(who string, n *corev1.Node, c *apiv1.NodeClaim, reason string) {
+	if n.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true" && p.hasSeen(who, p.held[n.UID], "nodes") {
+		p.violate(ruleProtected, "node %s is disrupted (%s), and has the annotation %s", n.Name, reason, apiv1.DoNotDisruptAnnotationKey)
+	}
+	if reason == "Drifted" && c.Spec.TerminationGracePeriod != nil {
+		return
+	}
+	for _, pod := range kubeapi.List[*corev1.Pod](p.world.platform.server) {
+		if pod.Spec.NodeName != n.Name || ended(pod) || pod.DeletionTimestamp != nil || !mustNotBeDisrupted(pod) {
+			continue
+		}
+		if p.hasSeen(who, later(boundAt(pod), p.held[pod.UID]), "pods") {
+			p.violate(ruleProtected, "node %s is disrupted (%s), and its pod %s has the annotation %s: %s", n.Name, reason, pod.Name,
+				apiv1.DoNotDisruptAnnotationKey, pod.Annotations[apiv1.DoNotDisruptAnnotationKey])
+		}
+	}
+}
+
+// checkBudgets checks that no PodDisruptionBudget has prevented the eviction of a pod of a node for some time, when the node is marked.
+func (p *protectionRules) checkBudgets(n *corev1.Node, reason string) {
 	for _, pod := range kubeapi.List[*corev1.Pod](p.world.platform.server) {
 		if pod.Spec.NodeName != n.Name || ended(pod) || pod.DeletionTimestamp != nil || !p.mustHaveSeen(boundAt(pod), "pods") {
 			continue
-		}
-		if mustNotBeDisrupted(pod) {
-			p.violate(ruleProtected, "node %s is disrupted (%s), and its pod %s has the annotation %s: %s", n.Name, reason, pod.Name,
-				apiv1.DoNotDisruptAnnotationKey, pod.Annotations[apiv1.DoNotDisruptAnnotationKey])
 		}
 		if ofDaemonSet(pod) || toleratesDisruption(pod) {
 			continue
@@ -191,10 +232,15 @@ func (p *protectionRules) checkConsolidateAfter(n *corev1.Node, c *apiv1.NodeCla
 	}
 }
 
-// deleted checks, when a claim is deleted because of a voluntary disruption or before it expires, that its replacements are initialized.
-func (p *protectionRules) deleted(c *apiv1.NodeClaim) {
-	if reason := reasonFor(c); !voluntary[reason] && reason != "Expired" || p.moves.mayGoUnreplaced(c) {
+// deleted checks a claim that a replica deletes because of a voluntary disruption or before it expires: its replacements are initialized,
+// and if it has not expired and is not repaired, nothing protects its node.
+func (p *protectionRules) deleted(who string, c *apiv1.NodeClaim) {
+	reason := reasonFor(c)
+	if !voluntary[reason] && reason != "Expired" || c.DeletionTimestamp != nil || p.moves.mayGoUnreplaced(c) {
 		return
+	}
+	if n, ok := kubeapi.Find[*corev1.Node](p.world.platform.server, "", c.Status.NodeName); ok && voluntary[reason] && reason != "Unhealthy" {
+		p.checkHeld(who, n, c, reason)
 	}
 	for _, name := range strings.Split(c.Annotations[apiv1.ReplacedByAnnotationKey], ",") {
 		r, ok := kubeapi.Find[*apiv1.NodeClaim](p.world.platform.server, "", name)
@@ -203,7 +249,7 @@ func (p *protectionRules) deleted(c *apiv1.NodeClaim) {
 		}
 		n, ok := kubeapi.Find[*corev1.Node](p.world.platform.server, "", r.Status.NodeName)
 		if !condition.IsTrue(r, apiv1.ConditionTypeInitialized) && !(ok && n.Labels[apiv1.NodeInitializedLabelKey] == "true") {
-			p.violate(ruleReplacementsFirst, "claim %s is deleted (%s), and its replacement %s is not initialized", c.Name, reasonFor(c), r.Name)
+			p.violate(ruleReplacementsFirst, "claim %s is deleted (%s), and its replacement %s is not initialized", c.Name, reason, r.Name)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
@@ -24,7 +26,7 @@ func follow(t *testing.T, w *World) {
 	t.Helper()
 	l := w.processes.replicas["karpenter-0"].link
 	for _, path := range []string{
-		"/api/v1/pods", "/api/v1/nodes", "/apis/policy/v1/poddisruptionbudgets", "/apis/karpenter.sh/v1/nodepools",
+		"/api/v1/pods", "/api/v1/nodes", "/apis/policy/v1/poddisruptionbudgets", "/apis/karpenter.sh/v1/nodepools", "/apis/karpenter.sh/v1/nodeclaims",
 	} {
 		watch := w.platform.server.Serve(&kubeapi.Request{Method: http.MethodGet, Path: path, Query: url.Values{"watch": {"1"}}}).Watch
 		t.Cleanup(watch.Close)
@@ -130,6 +132,173 @@ func TestProtectedNodes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A node that was marked may still be protected before its claim is deleted.
+func TestProtectedAfterMark(t *testing.T) {
+	for _, tt := range []struct {
+		name, reason string
+		after        time.Duration // since when the node has the annotation
+		want         []string
+	}{
+		{"protected", "Underutilized", time.Minute, []string{ruleProtected}},
+		{"just protected", "Underutilized", bound / 2, nil},
+		{"repaired", "Unhealthy", time.Minute, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := worldWithReplica(t)
+				claim := claimFor(cpuRequests("1"))
+				node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+				for _, o := range []client.Object{node, claim} {
+					if err := w.platform.client.Create(t.Context(), o); err != nil {
+						t.Fatal(err)
+					}
+				}
+				node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+				if err := w.platform.client.Status().Update(t.Context(), node); err != nil {
+					t.Fatal(err)
+				}
+				claim.Status.NodeName = "node"
+				condition.SetTrueWithReason(claim, apiv1.ConditionTypeDisruptionReason, tt.reason, "for a test", time.Now())
+				<-time.After(time.Hour) // virtual time
+				w.account.emulator.Settle()
+				claim.Status.ProviderID = "aws:///us-east-1a/" + w.account.strangers[0] // any instance that runs
+				w.account.strangers = nil
+				if err := w.platform.client.Status().Update(t.Context(), claim); err != nil {
+					t.Fatal(err)
+				}
+				node.Annotations = map[string]string{apiv1.DoNotDisruptAnnotationKey: "true"}
+				if err := w.platform.client.Update(t.Context(), node); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(tt.after) // virtual time
+				follow(t, w)
+				w.judge.protection.deleted("karpenter-0", claim)
+				if got := violated(w); fmt.Sprint(got) != fmt.Sprint(tt.want) {
+					t.Errorf("violated %v, want %v: %v", got, tt.want, w.judge.violations)
+				}
+			})
+		})
+	}
+}
+
+// A drain evicts critical pods and those of DaemonSets after the others.
+func TestTurnsOfPods(t *testing.T) {
+	critical := func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-cluster-critical" }
+	daemon := func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "1", Controller: new(true)}}
+	}
+	tolerates := func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }
+	for _, tt := range []struct {
+		name       string
+		pod, other func(*corev1.Pod)
+		want       []string
+	}{
+		{"ordinary before critical", func(*corev1.Pod) {}, critical, nil},
+		{"critical before ordinary", critical, func(*corev1.Pod) {}, []string{ruleEviction}},
+		{"daemon before ordinary", daemon, func(*corev1.Pod) {}, []string{ruleEviction}},
+		{"daemon before critical", daemon, critical, nil},
+		{"critical daemon before critical", func(p *corev1.Pod) { critical(p); daemon(p) }, critical, []string{ruleEviction}},
+		{"critical, and the other one stays", critical, tolerates, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := worldWithReplica(t)
+				addNode(t, w, "node", cpuRequests("1"))
+				pods := []*corev1.Pod{podFor("1"), podFor("2")}
+				for i, change := range []func(*corev1.Pod){tt.pod, tt.other} {
+					change(pods[i])
+					if err := w.platform.client.Create(t.Context(), pods[i]); err != nil {
+						t.Fatal(err)
+					}
+					target := corev1.ObjectReference{Kind: "Node", Name: "node"}
+					if err := w.platform.client.SubResource("binding").Create(t.Context(), pods[i], &corev1.Binding{Target: target}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				<-time.After(time.Hour) // virtual time
+				follow(t, w)
+				claim := w.platform.claimOf("node").DeepCopy()
+				claim.Finalizers = []string{"test/stays"}
+				if err := w.platform.client.Update(t.Context(), claim); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.platform.client.Delete(t.Context(), claim); err != nil {
+					t.Fatal(err)
+				}
+				parts := []string{"api", "v1", "namespaces", "default", "pods", pods[0].Name, "eviction"}
+				w.judge.drains.call("karpenter-0", &kubeapi.Request{Method: http.MethodPost}, parts)
+				if got := violated(w); fmt.Sprint(got) != fmt.Sprint(tt.want) {
+					t.Errorf("violated %v, want %v: %v", got, tt.want, w.judge.violations)
+				}
+			})
+		})
+	}
+}
+
+// A node that a user deletes counts against the budgets.
+func TestDeletedNodesCount(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		after time.Duration // since the deletion
+		want  []string
+	}{
+		{"deleted", time.Minute, []string{ruleBudget}},
+		{"just deleted", bound / 2, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := worldWithReplica(t)
+				if err := w.platform.apply(strings.Replace(poolOfProtection, "100%", "1", 1)); err != nil {
+					t.Fatal(err)
+				}
+				addNode(t, w, "goes", cpuRequests("1"))
+				addNode(t, w, "stays", cpuRequests("1"))
+				<-time.After(time.Hour) // virtual time
+				goes := w.platform.claimOf("goes").DeepCopy()
+				condition.SetTrue(goes, apiv1.ConditionTypeInitialized, time.Now())
+				if err := w.platform.client.Status().Update(t.Context(), goes); err != nil {
+					t.Fatal(err)
+				}
+				goes.Finalizers = []string{"test/stays"}
+				if err := w.platform.client.Update(t.Context(), goes); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.platform.client.Delete(t.Context(), goes); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(tt.after) // virtual time
+				follow(t, w)
+				w.processes.writer = "karpenter-0"
+				node, _ := kubeapi.Find[*corev1.Node](w.platform.server, "", "stays")
+				w.judge.moves.marked["stays"] = "Drifted"
+				w.judge.moves.checkBudget(node, w.platform.claimOf("stays"), "Drifted")
+				if got := violated(w); fmt.Sprint(got) != fmt.Sprint(tt.want) {
+					t.Errorf("violated %v, want %v: %v", got, tt.want, w.judge.violations)
+				}
+			})
+		})
+	}
+}
+
+// A node class must not go before the claims that refer to it.
+func TestClassesOutliveClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := worldWithReplica(t)
+		if err := w.platform.client.Create(t.Context(), claimFor(cpuRequests("1"))); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Hour) // virtual time
+		follow(t, w)
+		w.processes.writer = "karpenter-0"
+		for _, name := range []string{"other", "default"} {
+			w.judge.claims.written(&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil)
+			if got := len(w.judge.violations) > 0; got != (name == "default") {
+				t.Errorf("class %s goes: violations %v", name, w.judge.violations)
+			}
+		}
+	})
 }
 
 // started notes in the status of a pod that it started now.

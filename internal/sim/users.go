@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 	"github.com/karpenter-go/karpenter/internal/sim/cluster"
@@ -145,11 +147,12 @@ func (u users) load(e Event) error {
 
 // deletable are the kinds that the verb delete knows.
 var deletable = map[string]schema.GroupVersionKind{
-	"nodepool":    apiv1.GroupVersion.WithKind("NodePool"),
-	"nodeoverlay": overlayv1alpha1.GroupVersion.WithKind("NodeOverlay"),
-	"deployment":  appsv1.SchemeGroupVersion.WithKind("Deployment"),
-	"daemonset":   appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
-	"pod":         corev1.SchemeGroupVersion.WithKind("Pod"),
+	"ec2nodeclass": awsv1.GroupVersion.WithKind("EC2NodeClass"),
+	"nodepool":     apiv1.GroupVersion.WithKind("NodePool"),
+	"nodeoverlay":  overlayv1alpha1.GroupVersion.WithKind("NodeOverlay"),
+	"deployment":   appsv1.SchemeGroupVersion.WithKind("Deployment"),
+	"daemonset":    appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
+	"pod":          corev1.SchemeGroupVersion.WithKind("Pod"),
 }
 
 func (u users) delete(e Event) error {
@@ -160,10 +163,39 @@ func (u users) delete(e Event) error {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(gvk)
 	o.SetName(e.Args[1])
-	if e.Args[0] != "nodepool" && e.Args[0] != "nodeoverlay" {
+	if !slices.Contains([]string{"ec2nodeclass", "nodepool", "nodeoverlay"}, e.Args[0]) {
 		o.SetNamespace(metav1.NamespaceDefault)
 	}
 	return client.IgnoreNotFound(u.client.Delete(context.Background(), o))
+}
+
+// protectPods gives some running pods the annotation do-not-disrupt for a while.
+func (u users) protectPods(e Event) error {
+	var all []client.Object
+	for _, p := range kubeapi.List[*corev1.Pod](u.server) {
+		if p.Spec.NodeName != "" && !ended(p) && !ofDaemonSet(p) {
+			all = append(all, p)
+		}
+	}
+	return u.some(e, all, func(o client.Object) error { return u.protect(o, e.For) })
+}
+
+// protectNodes gives some nodes the annotation do-not-disrupt for a while.
+func (u users) protectNodes(e Event) error {
+	return u.some(e, u.nodes(), func(o client.Object) error { return u.protect(o, e.For) })
+}
+
+// protect sets the annotation do-not-disrupt of an object, and removes it after a while.
+func (u users) protect(o client.Object, d time.Duration) error {
+	set := func(value any) error {
+		data, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{apiv1.DoNotDisruptAnnotationKey: value}}})
+		if err != nil {
+			return err
+		}
+		return client.IgnoreNotFound(u.client.Patch(context.Background(), o.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, data)))
+	}
+	u.driver.After(d, func() { _ = set(nil) }) // if the object does not exist any more, another of its name has no annotation
+	return set("true")
 }
 
 // breakPool gives a pool requirements that no instance type meets, and its own again after a while.

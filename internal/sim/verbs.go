@@ -68,12 +68,14 @@ func userVerbs() map[string]verb {
 		"delete-nodes": {usage: "N", least: 1, most: 1, do: func(w *World, e Event) error {
 			return w.platform.deleteSome(e, w.platform.nodes())
 		}},
-		"replicas":    {usage: "POOL N", least: 2, most: 2, do: do(users.setReplicas)},
-		"relabel":     {usage: "POOL VALUE", least: 2, most: 2, do: do(users.relabel)},
-		"buffer":      {usage: "BUFFER N", least: 2, most: 2, do: do(users.setBuffer)},
-		"load":        {usage: "DEPLOYMENT REPLICAS for D", least: 2, most: 2, lasts: true, do: do(users.load)},
-		"break-pool":  {usage: "POOL for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakPool)},
-		"break-class": {usage: "CLASS for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakClass)},
+		"protect-pods":  {usage: "N for D", least: 1, most: 1, lasts: true, do: do(users.protectPods)},
+		"protect-nodes": {usage: "N for D", least: 1, most: 1, lasts: true, do: do(users.protectNodes)},
+		"replicas":      {usage: "POOL N", least: 2, most: 2, do: do(users.setReplicas)},
+		"relabel":       {usage: "POOL VALUE", least: 2, most: 2, do: do(users.relabel)},
+		"buffer":        {usage: "BUFFER N", least: 2, most: 2, do: do(users.setBuffer)},
+		"load":          {usage: "DEPLOYMENT REPLICAS for D", least: 2, most: 2, lasts: true, do: do(users.load)},
+		"break-pool":    {usage: "POOL for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakPool)},
+		"break-class":   {usage: "CLASS for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakClass)},
 	}
 }
 
