@@ -71,6 +71,7 @@ func userVerbs() map[string]verb {
 		"replicas":    {usage: "POOL N", least: 2, most: 2, do: do(users.setReplicas)},
 		"relabel":     {usage: "POOL VALUE", least: 2, most: 2, do: do(users.relabel)},
 		"buffer":      {usage: "BUFFER N", least: 2, most: 2, do: do(users.setBuffer)},
+		"untaint":     {usage: "KEY", least: 1, most: 1, do: do(users.untaint)},
 		"load":        {usage: "DEPLOYMENT REPLICAS for D", least: 2, most: 2, lasts: true, do: do(users.load)},
 		"break-pool":  {usage: "POOL for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakPool)},
 		"break-class": {usage: "CLASS for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakClass)},
