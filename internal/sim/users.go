@@ -198,6 +198,27 @@ func (u users) protect(o client.Object, d time.Duration) error {
 	return set("true")
 }
 
+// untaint removes a taint from all nodes. It returns an error if no node has it, because then the event comes at the wrong time.
+func (u users) untaint(e Event) error {
+	found := false
+	for _, n := range kubeapi.List[*corev1.Node](u.server) {
+		left := slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(t corev1.Taint) bool { return t.Key == e.Args[0] })
+		if len(left) == len(n.Spec.Taints) {
+			continue
+		}
+		found = true
+		n = n.DeepCopy()
+		n.Spec.Taints = left
+		if _, err := kubeapi.Update(u.server, n); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	if !found {
+		return fmt.Errorf("%s: no node has this taint", e)
+	}
+	return nil
+}
+
 // breakPool gives a pool requirements that no instance type meets, and its own again after a while.
 func (u users) breakPool(e Event) error {
 	pool, ok := kubeapi.Find[*apiv1.NodePool](u.server, "", e.Args[0])

@@ -76,6 +76,7 @@ func userVerbs() map[string]verb {
 		"load":          {usage: "DEPLOYMENT REPLICAS for D", least: 2, most: 2, lasts: true, do: do(users.load)},
 		"break-pool":    {usage: "POOL for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakPool)},
 		"break-class":   {usage: "CLASS for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakClass)},
+		"untaint":       {usage: "KEY", least: 1, most: 1, do: do(users.untaint)},
 	}
 }
 
