@@ -161,6 +161,14 @@ func (e *Emulator) Interrupt(in control.Interrupt) ([]string, error) {
 	return []string{in.Instance}, nil
 }
 
+// Maintain sends one message about the retirement of instances, as a message of AWS may name several. They keep running.
+func (e *Emulator) Maintain(ids ...string) error {
+	if failure := e.world.ScheduleMaintenance(ids...); failure != nil {
+		return failure
+	}
+	return nil
+}
+
 // Event sends an event about an instance, or changes the result of its status checks or its scheduled events. The
 // instance keeps running.
 func (e *Emulator) Event(in control.Event) error {

@@ -268,9 +268,39 @@ func (a *account) price(e Event) error {
 
 // endInstances terminates instances without the operator, as a user does in the console of AWS.
 func (a *account) endInstances(e Event) error {
-	n, err := e.number(0)
+	ids, err := a.some(e)
 	if err != nil {
 		return err
+	}
+	for _, id := range ids {
+		_, err := a.ec2.TerminateInstances(context.Background(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
+		if err != nil {
+			return fmt.Errorf("%s: terminate %s: %w", e, id, err)
+		}
+	}
+	return nil
+}
+
+// maintenance announces in one message that the hosts of random instances will be retired.
+func (a *account) maintenance(e Event) error {
+	ids, err := a.some(e)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		a.noticed[id] = time.Now()
+	}
+	if err := a.emulator.Maintain(ids...); err != nil {
+		return fmt.Errorf("%s: %w", e, err)
+	}
+	return nil
+}
+
+// some returns the ids of random running instances of the operator, as many as the first argument says.
+func (a *account) some(e Event) (ids []string, err error) {
+	n, err := e.number(0)
+	if err != nil {
+		return nil, err
 	}
 	all := slices.DeleteFunc(a.emulator.Instances(), func(i control.Instance) bool {
 		return i.State != "running" || i.Tags[apiv1.NodePoolLabelKey] == "" || slices.Contains(a.strangers, i.ID)
@@ -278,12 +308,9 @@ func (a *account) endInstances(e Event) error {
 	d := a.driver.Dice(e.Verb)
 	d.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, i := range all[:min(n, len(all))] {
-		_, err := a.ec2.TerminateInstances(context.Background(), &ec2.TerminateInstancesInput{InstanceIds: []string{i.ID}})
-		if err != nil {
-			return fmt.Errorf("%s: terminate %s: %w", e, i.ID, err)
-		}
+		ids = append(ids, i.ID)
 	}
-	return nil
+	return ids, nil
 }
 
 // reserve makes a capacity reservation that node classes select by the tag karpenter.sh/discovery.

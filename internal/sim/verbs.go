@@ -129,6 +129,7 @@ func cloudVerbs() map[string]verb {
 		"spot-storm":    {usage: "ZONE", least: 1, most: 1, fault: true, do: do((*account).spotStorm)},
 		"price":         {usage: "TYPE/ZONE DOLLARS for D", least: 2, most: 2, lasts: true, fault: true, do: do((*account).price)},
 		"instance-dies": {usage: "N", least: 1, most: 1, fault: true, do: do((*account).endInstances)},
+		"maintenance":   {usage: "N", least: 1, most: 1, do: do((*account).maintenance)}, // Generate does not use it
 	}
 }
 

@@ -30,11 +30,17 @@ const (
 
 // deliver sends an event about an instance to the queue.
 func (w *World) deliver(i *Instance, kind string, at time.Time, detail map[string]any) {
+	w.deliverAbout([]*Instance{i}, kind, at, detail)
+}
+
+// deliverAbout sends one event about several instances to the queue.
+func (w *World) deliverAbout(all []*Instance, kind string, at time.Time, detail map[string]any) {
 	e := event{
 		Version: "0", ID: w.uuid(), DetailType: kind, Source: "aws.ec2", Account: w.cfg.Account,
-		Time: at.UTC().Format(time.RFC3339), Region: w.cfg.Region,
-		Resources: []string{fmt.Sprintf("arn:%s:ec2:%s:instance/%s", w.Partition(), i.Zone, i.ID)},
-		Detail:    detail,
+		Time: at.UTC().Format(time.RFC3339), Region: w.cfg.Region, Detail: detail,
+	}
+	for _, i := range all {
+		e.Resources = append(e.Resources, fmt.Sprintf("arn:%s:ec2:%s:instance/%s", w.Partition(), i.Zone, i.ID))
 	}
 	if kind == scheduledEvent {
 		e.Source = "aws.health"

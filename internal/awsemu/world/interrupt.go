@@ -75,16 +75,21 @@ func (w *World) Rebalance(id string) *wire.Error {
 	return nil
 }
 
-// ScheduleMaintenance sends a health event about the retirement of an instance. The instance keeps running.
-func (w *World) ScheduleMaintenance(id string) *wire.Error {
+// ScheduleMaintenance sends one health event about the retirement of instances. They keep running.
+func (w *World) ScheduleMaintenance(ids ...string) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	i, err := w.live(id)
-	if err != nil {
-		return err
+	var all []*Instance
+	var affected []map[string]string
+	for _, id := range ids {
+		i, err := w.live(id)
+		if err != nil {
+			return err
+		}
+		all, affected = append(all, i), append(affected, map[string]string{"entityValue": id})
 	}
 	now := w.cfg.Clock.Now().UTC()
-	w.deliver(i, scheduledEvent, now, map[string]any{
+	w.deliverAbout(all, scheduledEvent, now, map[string]any{
 		"eventArn":          fmt.Sprintf("arn:%s:health:%s::event/EC2/AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED/%s", w.Partition(), w.cfg.Region, w.uuid()),
 		"service":           "EC2",
 		"eventTypeCode":     "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
@@ -93,7 +98,7 @@ func (w *World) ScheduleMaintenance(id string) *wire.Error {
 		"eventDescription": []map[string]string{{
 			"language": "en_US", "latestDescription": "The host of this instance is to be retired.",
 		}},
-		"affectedEntities": []map[string]string{{"entityValue": id}},
+		"affectedEntities": affected,
 	})
 	return nil
 }
