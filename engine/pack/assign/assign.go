@@ -88,9 +88,12 @@ func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 	a.spreadOver(c, s, a.Choices(c, s))
 }
 
-// spreadOver repeatedly assigns the best choice to the next pods of the class, until no choice allows more pods.
+// spreadOver repeatedly assigns the best choice to the next pods of the class, until no choice allows more pods. A pod in one domain may
+// allow the next one on an existing node of another domain, so existing nodes are tried again, until as many tries as there are choices
+// have placed no pod.
 func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*Choice) {
-	for a.Placed.Left(c) > 0 {
+	again := len(s.OverDomains) > 0 && a.Placed.HasRoom(c, s)
+	for vain := 0; a.Placed.Left(c) > 0; {
 		best, n := a.best(c, s, choices)
 		if best == nil {
 			return
@@ -98,6 +101,15 @@ func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*C
 		a.enter(c, s, best, n)
 		a.addSegment(c, s, best, n)
 		a.Placed.KeepMore(c)
+		if !again || vain > len(choices) {
+			continue
+		}
+		left := a.Placed.Left(c)
+		if a.Placed.FirstFit(c, s); a.Placed.Left(c) < left {
+			vain = 0
+		} else {
+			vain++
+		}
 	}
 }
 

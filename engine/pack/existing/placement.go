@@ -167,6 +167,19 @@ func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
 	}
 }
 
+// HasRoom reports whether a node has room for a pod of the class and meets its terms in stage s, whatever the topology rules say.
+func (a *Placement) HasRoom(c *compile.Class, s *compile.Stage) bool {
+	for i := range a.nodes {
+		if vector.Copies(c.Demand.Amount, a.nodes[i].room, 1) == 0 {
+			continue
+		}
+		if _, refused := s.Tolerations.Refuse(a.problem.Nodes[i].Taints); !refused && a.meetsTerms(s.Terms, i) {
+			return true
+		}
+	}
+	return false
+}
+
 // Fits returns how many of the pods node i can take now in stage s, counted from the first pod. c is the pods' class. There
 // must be at least one pod.
 func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) int {
