@@ -129,7 +129,7 @@ RACE_PACKAGES ?= ./engine/... ./internal/... ./provider/... ./cloud/...
 # internal/parallel.
 GOROUTINE_PACKAGES ?= $(shell git grep -lE '^\s*go (func|[a-z])|\bchan\b|"sync"|"sync/atomic"|internal/parallel"' -- '*.go' ':!*_test.go' ':!hack' ':!local' ':!bench' ':!internal/sim' ':!cmd' 2>/dev/null | xargs -n1 dirname | sort -u | sed 's|^|./|')
 E2E_PACKAGES  ?= ./e2e/...
-# How many packages of E2E_PACKAGES run at the same time. Each has a cluster of its own, which takes 2 GB and mostly waits.
+# How many packages of E2E_PACKAGES run at the same time. Each has a cluster of its own, which mostly waits.
 E2E_PARALLEL  ?= 3
 CHECKS        ?= 2000
 RANDOM_SEEDS  ?= 2500
@@ -146,8 +146,9 @@ unit: ## unit, scenario, property and over-the-wire contract tests; no cluster
 test: unit ## unit tests, then end to end on a local cluster, and beside it seeds of the simulation
 	@$(MAKE) -j2 e2e sim-brief # the end-to-end tests wait for a third of the time
 
+# All processes of these clusters collect garbage less often than usual, which saves a sixth of the CPU time. A cluster takes 3 GB then.
 e2e: build
-	cd local && go test -p $(E2E_PARALLEL) -count=1 -timeout 25m $(TEST_FLAGS) $(E2E_PACKAGES)
+	cd local && GOGC=400 GOMEMLIMIT=2GiB go test -p $(E2E_PARALLEL) -count=1 -timeout 25m $(TEST_FLAGS) $(E2E_PACKAGES)
 
 # Set by hand: make sim SEED=7, make sim SEED=1 SIM_SEEDS=200, make sim SIM_FLAGS='-traces /tmp -shrink 0'
 SEED      ?= 1
