@@ -79,6 +79,9 @@ func (d *demandRules) runs(p *corev1.Pod) bool {
 	switch {
 	case p.Annotations[expectPending] != "", strings.Contains(scheduled(p), invalidScore), ended(p):
 		return true
+	case ofDaemonSet(p) && p.Spec.NodeName == "":
+		// Other pods may have taken its room on its node, for example before a startup taint was removed. No other node helps.
+		return strings.Contains(scheduled(p), "Insufficient") || strings.Contains(scheduled(p), "Too many pods")
 	case p.Spec.NodeName != "" && p.DeletionTimestamp == nil:
 		return p.Status.Phase != corev1.PodPending
 	case p.DeletionTimestamp != nil && d.world.platform.dark[p.Spec.NodeName]:
