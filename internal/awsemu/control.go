@@ -161,6 +161,9 @@ func (e *Emulator) Interrupt(in control.Interrupt) ([]string, error) {
 	return []string{in.Instance}, nil
 }
 
+// ReleaseImages publishes a new release of Amazon Linux 2023, which the alias al2023@latest names from now on.
+func (e *Emulator) ReleaseImages() { e.world.ReleaseImages() }
+
 // Maintain sends one message about the retirement of instances, as a message of AWS may name several. They keep running.
 func (e *Emulator) Maintain(ids ...string) error {
 	if failure := e.world.ScheduleMaintenance(ids...); failure != nil {

@@ -266,6 +266,12 @@ func (a *account) price(e Event) error {
 	return a.emulator.SetPrice(control.Price{Pool: poolOf(e.Args[0]), USD: dollars})
 }
 
+// releaseImages publishes a newer image, so that nodes with an older one drift.
+func (a *account) releaseImages(Event) error {
+	a.emulator.ReleaseImages()
+	return nil
+}
+
 // endInstances terminates instances without the operator, as a user does in the console of AWS.
 func (a *account) endInstances(e Event) error {
 	ids, err := a.some(e)

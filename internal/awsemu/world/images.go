@@ -67,13 +67,42 @@ func buildImages(region string) []Image {
 			}
 		}
 	}
-	for i := range out {
-		out[i].ID = imageID(region, out[i].Name)
-		out[i].Deprecated = out[i].Created.AddDate(2, 0, 0)
-		out[i].Tags = map[string]string{}
-	}
+	published(out, region)
 	slices.SortFunc(out, func(a, b Image) int { return compareText(a.ID, b.ID) })
 	return out
+}
+
+// published completes images of AWS.
+func published(all []Image, region string) {
+	for i := range all {
+		all[i].ID = imageID(region, all[i].Name)
+		all[i].Deprecated = all[i].Created.AddDate(2, 0, 0)
+		all[i].Tags = map[string]string{}
+	}
+}
+
+// ReleaseImages publishes a release of Amazon Linux 2023, one day newer than the newest one. It is recommended from now on.
+func (w *World) ReleaseImages() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var newest time.Time
+	for i := range w.images {
+		image := &w.images[i]
+		if image.Family != AL2023 || image.Owner == w.cfg.Account {
+			continue
+		}
+		if image.Created.After(newest) {
+			newest = image.Created
+		}
+		image.Parameters = slices.DeleteFunc(slices.Clone(image.Parameters), func(p string) bool { return strings.HasSuffix(p, recommended) })
+	}
+	var release []Image
+	for minor := oldestMinor; minor <= newestMinor; minor++ {
+		release = append(release, al2023Images(fmt.Sprintf("1.%d", minor), newest.AddDate(0, 0, 1), true)...)
+	}
+	published(release, w.cfg.Region)
+	w.images = append(w.images, release...)
+	slices.SortFunc(w.images, func(a, b Image) int { return compareText(a.ID, b.ID) })
 }
 
 // imageID derives an image's id from region and name.
@@ -166,11 +195,14 @@ func windowsImages(k string, date time.Time) []Image {
 	return out
 }
 
+// recommended is the end of the name of the SSM parameter whose value is the id of the newest image.
+const recommended = "recommended/image_id"
+
 // eksParameters returns the names of the SSM parameters whose value is the id of an EKS image.
 func eksParameters(path, name string, latest bool) []string {
 	out := []string{path + name + "/image_id"}
 	if latest {
-		out = append(out, path+"recommended/image_id")
+		out = append(out, path+recommended)
 	}
 	return out
 }
