@@ -39,6 +39,7 @@ const (
 	ruleReserved          = "reservations"
 	ruleStatic            = "static-pools"
 	ruleHeadroom          = "headroom-is-kept"
+	ruleTold              = "buffer-conditions-hold"
 	ruleProtected         = "protected-nodes-stay"
 	ruleConsolidateAfter  = "consolidate-after"
 	ruleReplacementsFirst = "replacements-come-first"
@@ -146,6 +147,12 @@ func (j *judge) lasts(rule, name string) time.Duration {
 		j.since[k] = time.Now()
 	}
 	return min(time.Since(j.since[k]), j.undisturbed())
+}
+
+// lastsInSpite is lasts, but of the faults only those end the time that keep the operator from its work.
+func (j *judge) lastsInSpite(rule, name string) time.Duration {
+	j.lasts(rule, name)
+	return min(time.Since(j.since[rule+" "+name]), j.unhampered())
 }
 
 // look checks the invariants about the state of the world. Others are checked when an object is written or a call is made.

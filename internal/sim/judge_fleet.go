@@ -266,6 +266,9 @@ func (f *fleetRules) described(c *apiv1.NodeClaim, i control.Instance) {
 		if c.Status.NodeName != n.Name && c.DeletionTimestamp == nil && f.lasts(ruleDescribed, c.Name) > periodicBound {
 			f.violate(ruleDescribed, "claim %s names the node %q, and its instance is node %s", c.Name, c.Status.NodeName, n.Name)
 		}
+		if of, has := c.Status.Capacity.Pods(), n.Status.Capacity.Pods(); !of.IsZero() && !has.IsZero() && of.Cmp(*has) != 0 {
+			f.violate(ruleDescribed, "claim %s has room for %s pods, and its node %s for %s", c.Name, of, n.Name, has)
+		}
 	}
 }
 

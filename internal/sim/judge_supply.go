@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,11 +77,19 @@ func (s supplyRules) look() {
 	}
 	for _, b := range kubeapi.List[*autoscalingv1beta1.CapacityBuffer](s.world.platform.server) {
 		template, want := s.headroomOf(b)
-		if have := s.room(template); have < want && s.lasts(ruleHeadroom, b.Name) > recovery && !joining {
+		have := s.room(template)
+		if have < want && s.lasts(ruleHeadroom, b.Name) > recovery && !joining {
 			s.violate(ruleHeadroom, "there has been room for %d pods of CapacityBuffer %s for %s, and it asks for %d", have, b.Name, recovery, want)
+		}
+		told := meta.IsStatusConditionTrue(b.Status.Conditions, autoscalingv1beta1.ConditionTypeProvisioning)
+		if told && have < want && s.lastsInSpite(ruleTold, b.Name) > toldAfter {
+			s.violate(ruleTold, "the condition Provisioning of CapacityBuffer %s is True, and for %s there has been room for %d pods of %d", b.Name, toldAfter, have, want)
 		}
 	}
 }
+
+// toldAfter is how long a condition of a CapacityBuffer may be wrong.
+const toldAfter = time.Minute
 
 // nodesOf returns the number of initialized nodes of a NodePool that are neither deleted nor disrupted.
 func (s supplyRules) nodesOf(pool string) (n int64) {

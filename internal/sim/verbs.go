@@ -112,24 +112,25 @@ func cloudVerbs() map[string]verb {
 		return func(w *World, e Event) error { return f(w.account, e) }
 	}
 	return map[string]verb{
-		"cloud-errors":   callFault("RATE [OPERATION] for D", 1, 2),
-		"cloud-lost":     callFault("RATE [OPERATION] for D", 1, 2),
-		"cloud-hang":     callFault("RATE [OPERATION] for D", 1, 2),
-		"cloud-slow":     callFault("DELAY [OPERATION] for D", 1, 2),
-		"cloud-down":     callFault("for D", 0, 0),
-		"reserve":        {usage: "TYPE/ZONE N", least: 2, most: 2, do: do((*account).reserve)},
-		"cancel":         {usage: "N", least: 1, most: 1, do: do((*account).cancel)},
-		"throttle":       {usage: "OPERATION RATE for D", least: 2, most: 2, lasts: true, fault: true, hampers: true, do: do((*account).throttle)},
-		"lag":            {usage: "DELAY for D", least: 1, most: 1, lasts: true, fault: true, hampers: true, do: do((*account).lag)},
-		"no-capacity":    {usage: "TYPE/ZONE/CAPACITY for D", least: 1, most: 1, lasts: true, fault: true, do: do((*account).noCapacity)},
-		"quota":          {usage: "CAPACITY VCPUS for D", least: 2, most: 2, lasts: true, fault: true, do: do((*account).quota)},
-		"boot-slow":      {usage: "DELAY for D", least: 1, most: 1, lasts: true, fault: true, do: do((*account).bootSlow)},
-		"boot-never":     {usage: "TYPE for D", least: 1, most: 1, lasts: true, fault: true, do: do((*account).bootNever)},
-		"interrupt":      {usage: "N", least: 1, most: 1, fault: true, do: do((*account).interrupt)},
-		"spot-storm":     {usage: "ZONE", least: 1, most: 1, fault: true, do: do((*account).spotStorm)},
-		"price":          {usage: "TYPE/ZONE DOLLARS for D", least: 2, most: 2, lasts: true, fault: true, do: do((*account).price)},
-		"instance-dies":  {usage: "N", least: 1, most: 1, fault: true, do: do((*account).endInstances)},
-		"release-images": {do: do((*account).releaseImages)},
+		"cloud-errors":  callFault("RATE [OPERATION] for D", 1, 2),
+		"cloud-lost":    callFault("RATE [OPERATION] for D", 1, 2),
+		"cloud-hang":    callFault("RATE [OPERATION] for D", 1, 2),
+		"cloud-slow":    callFault("DELAY [OPERATION] for D", 1, 2),
+		"cloud-down":    callFault("for D", 0, 0),
+		"reserve":       {usage: "TYPE/ZONE N", least: 2, most: 2, do: do((*account).reserve)},
+		"cancel":        {usage: "N", least: 1, most: 1, do: do((*account).cancel)},
+		"throttle":      {usage: "OPERATION RATE for D", least: 2, most: 2, lasts: true, fault: true, hampers: true, do: do((*account).throttle)},
+		"lag":           {usage: "DELAY for D", least: 1, most: 1, lasts: true, fault: true, hampers: true, do: do((*account).lag)},
+		"no-capacity":   {usage: "TYPE/ZONE/CAPACITY for D", least: 1, most: 1, lasts: true, fault: true, do: do((*account).noCapacity)},
+		"quota":         {usage: "CAPACITY VCPUS for D", least: 2, most: 2, lasts: true, fault: true, do: do((*account).quota)},
+		"boot-slow":     {usage: "DELAY for D", least: 1, most: 1, lasts: true, fault: true, do: do((*account).bootSlow)},
+		"boot-never":    {usage: "TYPE for D", least: 1, most: 1, lasts: true, fault: true, do: do((*account).bootNever)},
+		"interrupt":     {usage: "N", least: 1, most: 1, fault: true, do: do((*account).interrupt)},
+		"spot-storm":    {usage: "ZONE", least: 1, most: 1, fault: true, do: do((*account).spotStorm)},
+		"price":         {usage: "TYPE/ZONE DOLLARS for D", least: 2, most: 2, lasts: true, fault: true, do: do((*account).price)},
+		"instance-dies": {usage: "N", least: 1, most: 1, fault: true, do: do((*account).endInstances)},
+		// The operator reads the newest image once an hour, so the event lasts at least as long.
+		"release-images": {usage: "for D", lasts: true, do: do((*account).releaseImages)},
 		"maintenance":    {usage: "N", least: 1, most: 1, do: do((*account).maintenance)}, // Generate does not use it
 	}
 }
