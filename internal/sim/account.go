@@ -145,6 +145,15 @@ func (a *account) instances() map[string]control.Instance {
 	return out
 }
 
+// templates returns the number of launch templates.
+func (a *account) templates() int {
+	out, err := a.ec2.DescribeLaunchTemplates(context.Background(), &ec2.DescribeLaunchTemplatesInput{})
+	if err != nil {
+		panic(err) // in memory: it cannot fail
+	}
+	return len(out.LaunchTemplates)
+}
+
 // alive reports whether the state of an instance is pending or running.
 func alive(i control.Instance) bool { return i.State == "pending" || i.State == "running" }
 

@@ -43,6 +43,8 @@ type Result struct {
 	Replaced int
 	// Fleet has the instances that are pending or running at the end, each as POOL TYPE/ZONE/CAPACITY, sorted.
 	Fleet []string
+	// Templates is the number of launch templates at the end.
+	Templates int
 	// Told has the Kubernetes events of the operator, each as KIND REASON MESSAGE.
 	Told []string
 	// Length is the virtual time that was simulated.
@@ -61,11 +63,12 @@ func (r Result) Summary() string {
 //	fleet 2 default m5.*/us-east-1b/on-demand
 //	event NodeClaim InsufficientCapacityError m5.large
 //	no event NodeClaim InsufficientCapacityError
+//	templates 0
 //
 // The first is Summary, the second Replaced. The third counts running instances of a NodePool, where * in their type, zone or
 // capacity type stands for any text. If there is such a line, each running instance must be in one of them. "fleet 0" means that
-// no instance runs. The fourth names an event about an object of the kind, with the reason, whose message has the text. The last
-// says that there is no such event.
+// no instance runs. The fourth names an event about an object of the kind, with the reason, whose message has the text. The fifth
+// says that there is no such event. The last is the number of launch templates.
 func (r Result) Unmet(want string) (unmet []string) {
 	counted, listed := 0, false
 	for line := range strings.Lines(want) {
@@ -77,6 +80,8 @@ func (r Result) Unmet(want string) (unmet []string) {
 			got = r.Summary()
 		case "replaced":
 			got = fmt.Sprint("replaced ", r.Replaced)
+		case "templates":
+			got = fmt.Sprint("templates ", r.Templates)
 		case "fleet":
 			n, pattern, _ := strings.Cut(rest, " ")
 			some := r.running(pattern)
@@ -188,7 +193,7 @@ func (w *World) result() Result {
 		}
 	}
 	return Result{
-		Fleet: fleet, Told: told, Replaced: w.judge.moves.replaced,
+		Fleet: fleet, Told: told, Templates: w.account.templates(), Replaced: w.judge.moves.replaced,
 		Violations: w.judge.violations, Hash: w.trace.Hash(), Lines: w.trace.Lines(), Struck: w.faults.struck,
 		Launches: w.judge.fleet.launches, Terminations: w.judge.fleet.terminations, Disruptions: w.judge.moves.disruptions,
 		Length: time.Since(w.trace.start),
