@@ -271,3 +271,24 @@ func TestImagesAreUnique(t *testing.T) {
 		t.Errorf("own image is %+v", image)
 	}
 }
+
+// A released image is recommended, and older ones keep their ids and their own parameters.
+func TestReleaseImages(t *testing.T) {
+	w, _, _ := newWorld(t)
+	const path = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/"
+	ids := map[string]bool{}
+	for range 3 {
+		id, created, ok := w.Parameter(path + "recommended/image_id")
+		if !ok || ids[id] {
+			t.Fatalf("the recommended image is %q, the former ones were %v", id, ids)
+		}
+		ids[id] = true
+		if own, _, _ := w.Parameter(path + "amazon-eks-node-al2023-x86_64-standard-1.36-" + stamp(created) + "/image_id"); own != id {
+			t.Errorf("the image of %s is %q, want %q", stamp(created), own, id)
+		}
+		w.ReleaseImages()
+	}
+	if own, _, _ := w.Parameter(path + "amazon-eks-node-al2023-x86_64-standard-1.36-v20261029/image_id"); !ids[own] {
+		t.Errorf("the image of the first release is %q, want one of %v", own, ids)
+	}
+}
