@@ -155,6 +155,16 @@ func (j *judge) lastsInSpite(rule, name string) time.Duration {
 	return min(time.Since(j.since[rule+" "+name]), j.unhampered())
 }
 
+// behind reports whether a replica has not received all events about the kinds, which are plural names.
+func (j *judge) behind(kinds ...string) bool {
+	return slices.ContainsFunc(j.world.processes.running(), func(r *replica) bool {
+		return slices.ContainsFunc(kinds, func(kind string) bool {
+			_, behind := r.link.behind(kind)
+			return behind
+		})
+	})
+}
+
 // look checks the invariants about the state of the world. Others are checked when an object is written or a call is made.
 func (j *judge) look() {
 	j.seen = map[string]bool{}

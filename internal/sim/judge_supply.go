@@ -77,13 +77,13 @@ func (s supplyRules) look() {
 	}
 	for _, b := range kubeapi.List[*autoscalingv1beta1.CapacityBuffer](s.world.platform.server) {
 		template, want := s.headroomOf(b)
-		have := s.room(template)
+		have, withUnready := s.room(template, false), s.room(template, true)
 		if have < want && s.lasts(ruleHeadroom, b.Name) > recovery && !joining {
 			s.violate(ruleHeadroom, "there has been room for %d pods of CapacityBuffer %s for %s, and it asks for %d", have, b.Name, recovery, want)
 		}
 		told := meta.IsStatusConditionTrue(b.Status.Conditions, autoscalingv1beta1.ConditionTypeProvisioning)
-		if told && have < want && s.lastsInSpite(ruleTold, b.Name) > toldAfter {
-			s.violate(ruleTold, "the condition Provisioning of CapacityBuffer %s is True, and for %s there has been room for %d pods of %d", b.Name, toldAfter, have, want)
+		if told && withUnready < want && !s.behind("pods", "nodes", "capacitybuffers") && s.lastsInSpite(ruleTold, b.Name) > toldAfter {
+			s.violate(ruleTold, "the condition Provisioning of CapacityBuffer %s is True, and for %s there has been room for %d pods of %d", b.Name, toldAfter, withUnready, want)
 		}
 	}
 }
@@ -123,11 +123,14 @@ func (s supplyRules) headroomOf(b *autoscalingv1beta1.CapacityBuffer) (corev1.Po
 	return t.Template, int64(ptr.Deref(b.Spec.Replicas, 0))
 }
 
-// room returns how many pods of a template fit on the nodes that are Ready and neither deleted nor cordoned, by their cpu, memory and
-// number of pods. It allows one pod per node if the template has anti-affinity.
-func (s supplyRules) room(template corev1.PodTemplateSpec) (sum int64) {
+// room returns how many pods of a template fit on the nodes that are neither deleted nor cordoned, by their cpu, memory and number of pods.
+// The nodes must be Ready, or initialized if unready is true. It allows one pod per node if the template has anti-affinity.
+func (s supplyRules) room(template corev1.PodTemplateSpec, unready bool) (sum int64) {
 	for _, n := range kubeapi.List[*corev1.Node](s.world.platform.server) {
-		if !nodeReady(n) || n.DeletionTimestamp != nil || n.Spec.Unschedulable || hasTaint(n, apiv1.DisruptedTaintKey) || !selects(template.Spec.NodeSelector, n) {
+		if usable := nodeReady(n) || unready && n.Labels[apiv1.NodeInitializedLabelKey] == "true"; !usable {
+			continue
+		}
+		if n.DeletionTimestamp != nil || n.Spec.Unschedulable || hasTaint(n, apiv1.DisruptedTaintKey) || !selects(template.Spec.NodeSelector, n) {
 			continue
 		}
 		free, alike := n.Status.Allocatable.DeepCopy(), false
