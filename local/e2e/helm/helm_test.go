@@ -3,6 +3,7 @@ package helm
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,8 +165,15 @@ func (e *env) uninstall(t *testing.T) {
 	if err := e.List(t.Context(), &pools); err != nil {
 		t.Errorf("the kinds went with the controller: %v", err)
 	}
-	e.helm(t, "uninstall", "karpenter-crd", "--namespace", namespace, patiently, "--timeout", "4m")
-	if out, err := e.kubectl(t, "", "get", "crds", "--output", "name"); err != nil || strings.Contains(out, "karpenter.sh") {
-		t.Errorf("definitions are left: %v\n%s", err, out)
+	// kubectl waits for the definitions, and not helm, whose wait once ended after four minutes without a reason.
+	e.helm(t, "uninstall", "karpenter-crd", "--namespace", namespace, "--wait=hookOnly")
+	out, err = e.kubectl(t, "", "get", "crds", "--output", "name")
+	left := slices.DeleteFunc(strings.Fields(out), func(name string) bool { return !strings.Contains(name, "karpenter.sh") })
+	if err == nil && len(left) > 0 {
+		out, err = e.kubectl(t, "", append([]string{"wait", "--for=delete", "--timeout=4m"}, left...)...)
+	}
+	if err != nil {
+		why, _ := e.kubectl(t, "", "get", "crds", "--output", "jsonpath={range .items[*]}{.metadata.name} {.status.conditions}{\"\\n\"}{end}")
+		t.Errorf("definitions are left: %v\n%s\n%s", err, out, why)
 	}
 }
