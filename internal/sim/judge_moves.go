@@ -160,7 +160,8 @@ func hasTaint(n *corev1.Node, key string) bool {
 }
 
 // checkBudget checks that no more nodes of a pool are marked than each of its budgets for the reason allows. Nodes that are deleted for
-// other reasons count too. It ignores budgets with a schedule. The nodes that went a moment ago count for percentages, because the decision may have been made before.
+// other reasons count too. It ignores budgets with a schedule. The nodes that went a moment ago count for percentages, because the
+// decision may have been made before.
 func (m *moveRules) checkBudget(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
 	name := c.Labels[apiv1.NodePoolLabelKey]
 	pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", name)

@@ -86,7 +86,7 @@ func (p *processes) leader() *replica {
 
 // kill ends a replica as kill -9 does: from now on its calls fail and have no effect. Its goroutines are stopped one step later,
 // when all reconciles that waited for an answer have ended. If a work queue of controller-runtime is shut down while a key becomes
-// ready, one of its goroutines can block forever, and the bubble would not end.
+// ready, one of its goroutines can block forever, see mayRemain.
 func (p *processes) kill(r *replica) {
 	r.link.cut = true
 	close(r.link.dead)

@@ -170,27 +170,27 @@ func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
 // HasRoom reports whether a node has room for a pod of the class and meets its terms in stage s, whatever the topology rules say.
 func (a *Placement) HasRoom(c *compile.Class, s *compile.Stage) bool {
 	for i := range a.nodes {
-		if vector.Copies(c.Demand.Amount, a.nodes[i].room, 1) == 0 {
-			continue
-		}
-		if _, refused := s.Tolerations.Refuse(a.problem.Nodes[i].Taints); !refused && a.meetsTerms(s.Terms, i) {
+		if vector.Copies(c.Demand.Amount, a.nodes[i].room, 1) > 0 && a.admits(s, i) {
 			return true
 		}
 	}
 	return false
 }
 
+// admits reports whether the taints and labels of node i allow pods in stage s.
+func (a *Placement) admits(s *compile.Stage, i int) bool {
+	_, refused := s.Tolerations.Refuse(a.problem.Nodes[i].Taints)
+	return !refused && a.meetsTerms(s.Terms, i)
+}
+
 // Fits returns how many of the pods node i can take now in stage s, counted from the first pod. c is the pods' class. There
 // must be at least one pod.
 func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) int {
 	n := vector.Copies(c.Demand.Amount, a.nodes[i].room, len(pods))
-	if n == 0 {
+	if n == 0 || !a.admits(s, i) {
 		return 0
 	}
 	node := a.problem.Nodes[i]
-	if _, refused := s.Tolerations.Refuse(node.Taints); refused || !a.meetsTerms(s.Terms, i) {
-		return 0
-	}
 	if a.problem.UsesAttachments(c) {
 		n = a.problem.Attach(a.nodes[i].volumes.Clone(), pods[:n])
 	}
