@@ -123,7 +123,8 @@ func waiting(d disrupt.Decision) []*model.Node {
 	return out
 }
 
-// mustGoes checks that every node that is about to expire is in a command, and that forced commands come before voluntary ones.
+// mustGoes checks that every node that has expired is in a command, and also those that expire soon whose pods have another place. A
+// node that is unhealthy as well may be reported for its budgets instead. Forced commands come before voluntary ones.
 func mustGoes(x shift) *random.Breach {
 	goes, asked := map[string]bool{}, false
 	for _, cmd := range x.d.Commands {
@@ -135,8 +136,15 @@ func mustGoes(x shift) *random.Breach {
 			goes[n.Name] = true
 		}
 	}
+	homeless := map[string]bool{}
+	for _, b := range x.d.Blocked {
+		homeless[b.Node.Name] = b.Verdict.Rule == model.RuleNoPlace || b.Verdict.Rule == model.RuleBudget
+	}
 	for _, n := range x.s.Nodes() {
 		if n.Claim == nil || n.Deleting || !n.Initialized || goes[n.Name] {
+			continue
+		}
+		if expiry, ok := model.ExpiresAt(n.Claim); ok && x.s.Now.Before(expiry) && homeless[n.Name] {
 			continue
 		}
 		p, known := x.s.Pool(n.Pool)

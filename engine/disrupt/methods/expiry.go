@@ -7,7 +7,8 @@ import (
 )
 
 // Expire replaces nodes that expire soon. It is forced: budgets, do-not-disrupt and PodDisruptionBudgets are ignored.
-// When a node expires, another controller deletes it, even if it was not replaced.
+// When a node expires, another controller deletes it, even if it was not replaced. Until then, a node stays whose pods have no
+// other place.
 func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	now := st.Problem.Snapshot.Now
@@ -21,15 +22,22 @@ func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
 			st.BlockFinally(c, model.Verdict{Rule: model.RulePolicy, Cause: model.CauseExpiring, By: int64(most)})
 			continue
 		}
-		free--
 		if st.Problem.Options.Static && c.Pool != nil && c.Pool.Static() {
 			if v := replaceStatic(st, c, model.Command{Reason: status.ReasonExpired}); !v.OK() {
 				st.BlockFinally(c, v) // deleted on expiry; the static NodePool then launches another
 			}
+			free--
 			continue
 		}
-		// The node expires in any case, so the command is accepted even if some pods have no other place.
-		st.Accept(st.WhatIf(st.Cluster, []*problem.Candidate{c}).Command(status.ReasonExpired, "expiry"), c)
+		p := st.WhatIf(st.Cluster, []*problem.Candidate{c})
+		if expiry, _ := model.ExpiresAt(c.Node.Claim); now.Before(expiry) {
+			if v := unplaced(st, p); !v.OK() {
+				st.BlockFinally(c, v)
+				continue
+			}
+		}
+		free--
+		st.Accept(p.Command(status.ReasonExpired, "expiry"), c)
 	}
 	return st
 }
