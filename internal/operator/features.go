@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -29,41 +30,53 @@ type features struct {
 	spread *inputs.Spread
 }
 
-func featuresOf(ctx context.Context, mgr ctrl.Manager, s *settings.Settings, log logr.Logger) features {
-	var f features
+// featuresOf returns the features that are on. It returns an error if the API server does not answer whether the controller may read the
+// kinds that a feature needs. Otherwise an outage at the start would switch the feature off until the next start.
+func featuresOf(ctx context.Context, mgr ctrl.Manager, s *settings.Settings, log logr.Logger) (f features, err error) {
 	gates := s.FeatureGates
 	if defaults := s.Scheduler.PodTopologySpread.DefaultConstraints; len(defaults) > 0 {
-		f.spread = &inputs.Spread{
-			Reader: mgr.GetClient(), Constraints: defaults, Services: mayWatch(ctx, mgr.GetClient(), "services", log),
+		services, err := mayWatch(ctx, mgr.GetClient(), "services", log)
+		if err != nil {
+			return f, err
 		}
+		f.spread = &inputs.Spread{Reader: mgr.GetClient(), Constraints: defaults, Services: services}
 	}
-	if mayWatch(ctx, mgr.GetClient(), "limitranges", log) {
+	limits, err := mayWatch(ctx, mgr.GetClient(), "limitranges", log)
+	if err != nil {
+		return f, err
+	}
+	if limits {
 		f.daemons = &inputs.Daemons{Reader: mgr.GetClient()}
 	}
 	if gates.NodeOverlay && known(mgr, &overlayv1alpha1.NodeOverlay{}, log) {
 		f.overlays = &nodeoverlay.Overlays{Reader: mgr.GetClient()}
 	}
 	if gates.CapacityBuffer && known(mgr, &autoscalingv1beta1.CapacityBuffer{}, log) {
-		f.buffers = &capacitybuffer.Buffers{
-			Reader: mgr.GetClient(), Quotas: mayWatch(ctx, mgr.GetClient(), "resourcequotas", log),
+		quotas, err := mayWatch(ctx, mgr.GetClient(), "resourcequotas", log)
+		if err != nil {
+			return f, err
 		}
+		f.buffers = &capacitybuffer.Buffers{Reader: mgr.GetClient(), Quotas: quotas}
 	}
-	return f
+	return f, nil
 }
 
 // mayWatch reports whether the controller may list and watch a core resource in all namespaces. Charts of upstream
 // Karpenter do not grant all permissions that this controller can use.
-func mayWatch(ctx context.Context, c client.Client, resource string, log logr.Logger) bool {
+func mayWatch(ctx context.Context, c client.Client, resource string, log logr.Logger) (bool, error) {
 	for _, verb := range []string{"list", "watch"} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Resource: resource},
 		}}
-		if err := c.Create(ctx, review); err != nil || !review.Status.Allowed {
+		if err := c.Create(ctx, review); err != nil {
+			return false, fmt.Errorf("check permission to %s %s: %w", verb, resource, err)
+		}
+		if !review.Status.Allowed {
 			log.Info("not authorized to list and watch a resource, continuing without it", "resource", resource)
-			return false
+			return false, nil
 		}
 	}
-	return true
+	return true, nil
 }
 
 // known reports whether the API server serves the kind of o. If not, only the feature that needs the kind is off.

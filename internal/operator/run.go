@@ -156,7 +156,10 @@ func run(ctx context.Context, p Program, end func(error)) error {
 		Events: events, Metrics: p.Metrics, Ledger: act.Ledger{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 		Writer: act.Writer{Client: mgr.GetClient()}, Log: p.Log,
 	}
-	f := featuresOf(ctx, mgr, p.Settings, p.Log)
+	f, err := featuresOf(ctx, mgr, p.Settings, p.Log)
+	if err != nil {
+		return err
+	}
 	env.Overlay = f.overlay()
 	provider, err := p.Provider(ctx, env)
 	if err != nil {
