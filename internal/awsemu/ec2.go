@@ -28,6 +28,7 @@ func (e *Emulator) ec2Actions() map[string]handler {
 		"DescribeCapacityReservations":   e.describeCapacityReservations,
 		"DescribePlacementGroups":        e.describePlacementGroups,
 		"DescribeInstanceAttribute":      e.describeInstanceAttribute,
+		"ModifyInstanceAttribute":        e.modifyInstanceAttribute,
 		"DescribeRegions":                e.describeRegions,
 		"DescribeVpcs":                   e.describeVpcs,
 		"DescribeTags":                   e.describeTags,

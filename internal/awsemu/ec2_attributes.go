@@ -65,6 +65,18 @@ func (e *Emulator) describeInstanceAttribute(r *request) (any, *wire.Error) {
 	return out, r.form.Err()
 }
 
+// modifyInstanceAttribute replaces the security groups of an instance. It changes no other attribute.
+func (e *Emulator) modifyInstanceAttribute(r *request) (any, *wire.Error) {
+	id, groups := r.form.String("InstanceId"), r.form.List("GroupId")
+	if failure := r.form.Err(); failure != nil {
+		return nil, failure
+	}
+	if failure := e.world.SetGroups(id, groups); failure != nil {
+		return nil, failure
+	}
+	return returnXML{true}, nil
+}
+
 type regionXML struct {
 	Name     string `xml:"regionName"`
 	Endpoint string `xml:"regionEndpoint"`

@@ -246,6 +246,25 @@ func (w *World) Reboot(ids []string) *wire.Error {
 	return nil
 }
 
+// SetGroups replaces the security groups of an instance.
+func (w *World) SetGroups(id string, groups []string) *wire.Error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i, err := w.live(id)
+	if err != nil {
+		return err
+	}
+	if len(groups) == 0 {
+		return wire.Errorf("MissingParameter", "The request must contain the parameter GroupId")
+	}
+	checked, failure := w.launchGroups(TemplateData{SecurityGroups: groups})
+	if failure != nil {
+		return wire.Errorf(failure.Code, "%s", failure.Message)
+	}
+	i.Groups = checked
+	return nil
+}
+
 // end makes an instance shut down at the given time, unless it shuts down earlier.
 func (w *World) end(i *Instance, at time.Time, reason string) {
 	if !i.EndsAt.IsZero() && !at.Before(i.EndsAt) {
