@@ -246,7 +246,10 @@ func (a *account) interrupt(e Event) error {
 	return err
 }
 
-// spotStorm reclaims all spot instances of a zone and leaves no spot capacity there for half an hour.
+// stormLength is for how long a zone has no spot capacity after a spot storm.
+const stormLength = 30 * time.Minute
+
+// spotStorm reclaims all spot instances of a zone and leaves no spot capacity there for stormLength.
 func (a *account) spotStorm(e Event) error {
 	for _, i := range a.emulator.Instances() {
 		if i.Zone == e.Args[0] && i.Capacity == apiv1.CapacityTypeSpot && i.State == "running" {
@@ -258,7 +261,7 @@ func (a *account) spotStorm(e Event) error {
 	}
 	pool := control.Pool{Zone: e.Args[0], Capacity: apiv1.CapacityTypeSpot}
 	a.emulator.ICE(pool)
-	a.driver.After(30*time.Minute, func() { a.emulator.ClearCapacity(pool) })
+	a.driver.After(stormLength, func() { a.emulator.ClearCapacity(pool) })
 	return nil
 }
 

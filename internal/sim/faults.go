@@ -74,6 +74,9 @@ func (f *faults) note(e Event, v verb) {
 	}
 }
 
+// ended records that the effect of an earlier event ends now.
+func (f *faults) ended() { f.disturbed = later(f.disturbed, time.Now()) }
+
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

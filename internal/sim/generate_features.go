@@ -10,7 +10,7 @@ import (
 )
 
 // features adds what not every cluster has: drift, static NodePools, CapacityBuffers, capacity reservations, NodeOverlays, startup taints,
-// pods that depend on each other, protected pods and nodes, and system pods. It has random numbers of its own, so the rest of a scenario does not depend on it.
+// pods that depend on each other, protected pods and nodes, system pods, maintenance of hosts, new images, and budgets with schedules. It has random numbers of its own, so the rest of a scenario does not depend on it.
 func (g *generator) features(s *Scenario) {
 	f := *g
 	f.Rand = rand.New(rand.NewPCG(s.Seed, 0x66656174))
@@ -21,6 +21,7 @@ func (g *generator) features(s *Scenario) {
 	}{
 		{20, false, f.drift}, {12, false, f.staticPool}, {12, false, f.buffer}, {20, true, f.reserved}, {15, true, f.overlay}, {30, false, f.neighbors},
 		{15, false, f.agents}, {25, false, f.protections}, {20, false, f.system},
+		{15, true, f.maintenance}, {15, true, f.images}, {20, false, f.windows},
 	} {
 		if f.chance(add.chance) && !(add.cloud && f.kwok) {
 			add.to(s)
@@ -188,6 +189,31 @@ spec:
       priorityClassName: system-cluster-critical
       containers: [{name: c, image: c, resources: {requests: {cpu: 100m, memory: 70Mi}}}]
 `, 1+g.IntN(2)))
+}
+
+// maintenance announces the retirement of hosts.
+func (g *generator) maintenance(s *Scenario) {
+	g.later(s, 2*g.periods, "maintenance", func() []string { return []string{one(g, "1", "2", "3")} })
+}
+
+// images releases a newer image. The operator looks for one once an hour, so shorter scenarios have none.
+func (g *generator) images(s *Scenario) {
+	const noticed = 62 * time.Minute
+	if g.last > noticed+2*time.Minute {
+		s.Events = append(s.Events, Event{At: g.between(time.Minute, g.last-noticed), Verb: "release-images", For: noticed})
+	}
+}
+
+// windows adds to each NodePool a budget that applies at certain times only.
+func (g *generator) windows(s *Scenario) {
+	docs := s.documents()
+	for i, doc := range docs {
+		if strings.Contains(doc, "kind: NodePool\n") {
+			budget := fmt.Sprintf("    - {nodes: %q, schedule: %q, duration: %s}\n", one(g, "0", "1"), one(g, "*/10 * * * *", "5,25,45 * * * *", "@hourly"), one(g, "3m", "8m"))
+			docs[i] = strings.Replace(doc, "    budgets:\n", "    budgets:\n"+budget, 1)
+		}
+	}
+	s.setDocuments(docs)
 }
 
 // agents adds a startup taint to the NodePools. On each node, an agent removes it some time after the node is ready.

@@ -236,10 +236,11 @@ func (j *judge) written(before, after client.Object) {
 // writer returns the replica whose write is being carried out; empty if it is not one of the operator.
 func (j *judge) writer() string { return j.world.processes.writer }
 
-// expires reports whether nodes of a pool expire within a simulation. Such a world never settles.
-func (j *judge) expires() bool {
+// neverSettles reports whether nodes of a pool expire within a simulation, or a budget of a pool has a schedule.
+func (j *judge) neverSettles() bool {
 	return slices.ContainsFunc(kubeapi.List[*apiv1.NodePool](j.world.platform.server), func(p *apiv1.NodePool) bool {
 		d := p.Spec.Template.Spec.ExpireAfter.Duration
-		return d != nil && *d < 24*time.Hour
+		scheduled := func(b apiv1.Budget) bool { return b.Schedule != nil }
+		return d != nil && *d < 24*time.Hour || slices.ContainsFunc(p.Spec.Disruption.Budgets, scheduled)
 	})
 }

@@ -187,7 +187,7 @@ func (d *demandRules) needsNode(node string) bool {
 // noteWait notes a pod that is not bound, or whose node is leaving. A DaemonSet's pod needs no other node.
 func (d *demandRules) noteWait(p *corev1.Pod) {
 	if p.Spec.NodeName == "" || !ofDaemonSet(p) {
-		d.waits[p.UID] = wait{until: time.Now(), cpu: cpuOf(p.Spec.Containers)}
+		d.waits[p.UID] = wait{until: time.Now(), cpu: cpuOf(&p.Spec)}
 	}
 }
 
@@ -211,9 +211,18 @@ func (d *demandRules) noteEnds(before, after client.Object) {
 	}
 }
 
-func cpuOf(containers []corev1.Container) (sum int64) {
-	for i := range containers {
-		sum = plus(sum, containers[i].Resources.Requests.Cpu().MilliValue())
+// cpuOf returns how much cpu a pod requests, in millicores: for the pod as a whole, or else for its containers and sidecars.
+func cpuOf(spec *corev1.PodSpec) (sum int64) {
+	if spec.Resources != nil && !spec.Resources.Requests.Cpu().IsZero() {
+		return spec.Resources.Requests.Cpu().MilliValue()
+	}
+	for _, c := range spec.Containers {
+		sum = plus(sum, c.Resources.Requests.Cpu().MilliValue())
+	}
+	for _, c := range spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			sum = plus(sum, c.Resources.Requests.Cpu().MilliValue())
+		}
 	}
 	return sum
 }
@@ -294,7 +303,7 @@ func ofDaemonSet(p *corev1.Pod) bool {
 // daemons returns how much all DaemonSets request on one node at most, in millicores.
 func (d *demandRules) daemons() (sum int64) {
 	for _, s := range kubeapi.List[*appsv1.DaemonSet](d.world.platform.server) {
-		sum += cpuOf(s.Spec.Template.Spec.Containers)
+		sum += cpuOf(&s.Spec.Template.Spec)
 	}
 	return sum
 }

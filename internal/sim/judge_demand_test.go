@@ -177,13 +177,13 @@ func TestRequestsBeyondInt64(t *testing.T) {
 	cpu := func(text string) corev1.Container {
 		return corev1.Container{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse(text)}}}
 	}
-	if got := cpuOf([]corev1.Container{cpu("9223372036854775807m"), cpu("1")}); got != math.MaxInt64 {
+	if got := cpuOf(&corev1.PodSpec{Containers: []corev1.Container{cpu("9223372036854775807m"), cpu("1")}}); got != math.MaxInt64 {
 		t.Errorf("got %dm, want the largest number", got)
 	}
 	if got := plus(math.MaxInt64, math.MaxInt64); got != math.MaxInt64 {
 		t.Errorf("the sum is %d", got)
 	}
-	if got := cpuOf([]corev1.Container{cpu("500m"), cpu("1")}); got != 1500 {
+	if got := cpuOf(&corev1.PodSpec{Containers: []corev1.Container{cpu("500m"), cpu("1")}}); got != 1500 {
 		t.Errorf("got %dm, want 1500m", got)
 	}
 }

@@ -275,10 +275,17 @@ func (f *fleetRules) described(c *apiv1.NodeClaim, i control.Instance) {
 // followed is how long the operator may take until it deletes a claim because of a notice of the cloud.
 const followed = 90 * time.Second
 
-// notice checks that the claim of an instance that the cloud will end is deleted in time.
+// kept is how long the queue keeps a message.
+const kept = 5 * time.Minute
+
+// notice checks that the claim of an instance that the cloud will end is deleted in time. It does not check if a fault left too little
+// time to read the message from the queue.
 func (f *fleetRules) notice(i control.Instance, c *apiv1.NodeClaim) {
 	at, ok := f.world.account.noticed[i.ID]
 	if !ok || c == nil || !alive(i) || c.DeletionTimestamp != nil {
+		return
+	}
+	if f.world.faults.hampered.Sub(at) >= kept-followed {
 		return
 	}
 	if passed := time.Since(at); min(passed, f.unhampered()) > followed {

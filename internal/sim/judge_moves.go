@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -157,60 +155,6 @@ var voluntary = map[string]bool{"Underutilized": true, "Empty": true, "Drifted":
 
 func hasTaint(n *corev1.Node, key string) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
-}
-
-// checkBudget checks that no more nodes of a pool are marked than each of its budgets for the reason allows. Nodes that are deleted for
-// other reasons count too. It ignores budgets with a schedule. The nodes that went a moment ago count for percentages, because the
-// decision may have been made before.
-func (m *moveRules) checkBudget(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
-	name := c.Labels[apiv1.NodePoolLabelKey]
-	pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", name)
-	if !ok {
-		return
-	}
-	total, marked := 0, 0
-	for _, g := range m.gone {
-		if g.pool == name && time.Since(g.at) <= lookEvery {
-			total++
-		}
-	}
-	for _, o := range kubeapi.List[*apiv1.NodeClaim](m.world.platform.server) {
-		// A node whose instance is being terminated does not count any more, as upstream has it.
-		if o.Labels[apiv1.NodePoolLabelKey] != name {
-			continue
-		}
-		ends := condition.Get(o, apiv1.ConditionTypeInstanceTerminating)
-		if ends != nil && ends.Status == metav1.ConditionTrue {
-			if time.Since(ends.LastTransitionTime.Time) <= lookEvery {
-				total++
-			}
-			continue
-		}
-		total++
-		goes := o.DeletionTimestamp != nil && condition.IsTrue(o, apiv1.ConditionTypeInitialized) && m.hasSeen(m.writer(), o.DeletionTimestamp.Time, "nodeclaims")
-		if goes || voluntary[m.marked[o.Status.NodeName]] {
-			marked++
-		}
-	}
-	for _, b := range pool.Spec.Disruption.Budgets {
-		if b.Schedule != nil || len(b.Reasons) > 0 && !slices.Contains(b.Reasons, apiv1.DisruptionReason(reason)) {
-			continue
-		}
-		if most := allowed(b.Nodes, total); marked > most {
-			m.violate(ruleBudget, "node %s is disrupted (%s), the %dth of pool %s with %d nodes, and a budget is %s", n.Name, reason, marked, name, total, b.Nodes)
-		}
-	}
-}
-
-// allowed returns how many nodes a budget allows. Percentages are rounded up.
-func allowed(nodes string, total int) int {
-	var n int
-	if text, ok := strings.CutSuffix(nodes, "%"); ok {
-		fmt.Sscan(text, &n)
-		return (total*n + 99) / 100
-	}
-	fmt.Sscan(nodes, &n)
-	return n
 }
 
 // noteCost records the price of a node when it is marked for consolidation.

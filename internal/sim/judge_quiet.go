@@ -62,7 +62,7 @@ func (q *quietRules) look() {
 // ready may be replaced half an hour after its last event, and other nodes are evaluated again after that.
 func (q *quietRules) written(before, after client.Object) {
 	q.follow(before, after)
-	if q.writer() == "" || after == nil || q.undisturbed() <= settled || q.expires() {
+	if q.writer() == "" || after == nil || q.undisturbed() <= settled || q.neverSettles() {
 		return
 	}
 	if len(q.unready) > 0 || time.Since(q.repaired) <= settled {

@@ -194,7 +194,7 @@ func fit(free corev1.ResourceList, containers []corev1.Container) int64 {
 func (s supplyRules) planned() (sum int64) {
 	for _, b := range kubeapi.List[*autoscalingv1beta1.CapacityBuffer](s.world.platform.server) {
 		template, n := s.headroomOf(b)
-		sum = plus(sum, n*cpuOf(template.Spec.Containers))
+		sum = plus(sum, n*cpuOf(&template.Spec))
 	}
 	return sum
 }

@@ -45,7 +45,7 @@ func (p *processes) exited(r *replica) {
 	if p.closing || p.replicas[r.link.name] != r {
 		return
 	}
-	p.world.trace.add("%s exits", r.link.name)
+	p.world.trace.add("%s exits: %v", r.link.name, r.err)
 	p.restart(r)
 }
 

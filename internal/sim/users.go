@@ -219,6 +219,43 @@ func (u users) untaint(e Event) error {
 	return nil
 }
 
+// formerHashes gives all NodeClaims, and then all NodePools and node classes, the hashes that an older release of the operator would have
+// written.
+func (u users) formerHashes(e Event) error {
+	var configured []client.Object
+	for _, p := range kubeapi.List[*apiv1.NodePool](u.server) {
+		configured = append(configured, p)
+	}
+	for _, c := range kubeapi.List[*awsv1.EC2NodeClass](u.server) {
+		configured = append(configured, c)
+	}
+	u.driver.After(5*time.Second, func() {
+		for _, o := range configured {
+			_ = u.formerHash(o) // a class or pool that was changed meanwhile has a new hash anyway
+		}
+	})
+	for _, o := range u.claims() {
+		if err := u.formerHash(o); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	return nil
+}
+
+func (u users) formerHash(o client.Object) error {
+	o = o.DeepCopyObject().(client.Object)
+	annotations := o.GetAnnotations()
+	for key := range annotations {
+		switch key {
+		case apiv1.NodePoolHashAnnotationKey, awsv1.AnnotationEC2NodeClassHash:
+			annotations[key] = "1234567890"
+		case apiv1.NodePoolHashVersionAnnotationKey, awsv1.AnnotationEC2NodeClassHashVersion:
+			annotations[key] = "former"
+		}
+	}
+	return u.client.Update(context.Background(), o)
+}
+
 // breakPool gives a pool requirements that no instance type meets, and its own again after a while.
 func (u users) breakPool(e Event) error {
 	pool, ok := kubeapi.Find[*apiv1.NodePool](u.server, "", e.Args[0])

@@ -18,7 +18,9 @@ type verb struct {
 	hampers bool
 	// counted is true for faults that count each call that they affect. Other faults count once, when they begin.
 	counted bool
-	do      func(w *World, e Event) error
+	// ends is when the effect of an event without "for D" ends, which counts as another event. It is zero if nothing ends later.
+	ends time.Duration
+	do   func(w *World, e Event) error
 }
 
 // happen carries out an event.
@@ -29,6 +31,9 @@ func (w *World) happen(e Event) error {
 	w.platform.changed()
 	if e.For > 0 {
 		w.driver.After(e.For+time.Millisecond, w.platform.changed) // after v.do's own end of the event
+	}
+	if v.ends > 0 {
+		w.driver.After(v.ends, w.faults.ended)
 	}
 	return v.do(w, e)
 }
@@ -77,6 +82,7 @@ func userVerbs() map[string]verb {
 		"break-pool":    {usage: "POOL for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakPool)},
 		"break-class":   {usage: "CLASS for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakClass)},
 		"untaint":       {usage: "KEY", least: 1, most: 1, do: do(users.untaint)},
+		"former-hashes": {do: do(users.formerHashes)},
 	}
 }
 
@@ -126,12 +132,17 @@ func cloudVerbs() map[string]verb {
 		"boot-slow":     {usage: "DELAY for D", least: 1, most: 1, lasts: true, fault: true, do: do((*account).bootSlow)},
 		"boot-never":    {usage: "TYPE for D", least: 1, most: 1, lasts: true, fault: true, do: do((*account).bootNever)},
 		"interrupt":     {usage: "N", least: 1, most: 1, fault: true, do: do((*account).interrupt)},
-		"spot-storm":    {usage: "ZONE", least: 1, most: 1, fault: true, do: do((*account).spotStorm)},
+		"spot-storm":    {usage: "ZONE", least: 1, most: 1, fault: true, ends: stormLength, do: do((*account).spotStorm)},
 		"price":         {usage: "TYPE/ZONE DOLLARS for D", least: 2, most: 2, lasts: true, fault: true, do: do((*account).price)},
 		"instance-dies": {usage: "N", least: 1, most: 1, fault: true, do: do((*account).endInstances)},
 		// The operator reads the newest image once an hour, so the event lasts at least as long.
-		"release-images": {usage: "for D", lasts: true, do: do((*account).releaseImages)},
-		"maintenance":    {usage: "N", least: 1, most: 1, do: do((*account).maintenance)}, // Generate does not use it
+		"release-images":   {usage: "for D", lasts: true, do: do((*account).releaseImages)},
+		"maintenance":      {usage: "N", least: 1, most: 1, do: do((*account).maintenance)},
+		"reclaim":          {usage: "TYPE", least: 1, most: 1, do: do((*account).reclaim)},
+		"change-groups":    {usage: "N", least: 1, most: 1, do: do((*account).changeGroups)},
+		"delete-templates": {do: do((*account).deleteTemplates)},
+		"zonal-shift":      {usage: "ZONE for D", least: 1, most: 1, lasts: true, do: do((*account).shift)},
+		"placement-group":  {usage: "NAME PARTITIONS", least: 2, most: 2, do: do((*account).place)},
 	}
 }
 

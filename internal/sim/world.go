@@ -54,6 +54,9 @@ var quietErrors sync.Once
 
 // newWorld makes the world of a scenario and applies its file cluster.yaml, if it has one.
 func newWorld(sc *Scenario, o Options) (*World, error) {
+	if _, _, err := settingsOf(sc.Flags); err != nil {
+		return nil, err
+	}
 	quietErrors.Do(func() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] })
 	time.Sleep(time.Until(Start))
 	scheme := api.Scheme()

@@ -16,6 +16,9 @@ import (
 // kwokNode is the annotation of nodes without a real kubelet. A node that loses it has no kubelet any more.
 const kwokNode = "kwok.x-k8s.io/node"
 
+// NeverReady is an annotation of pods whose containers run and never become ready, whatever its value.
+const NeverReady = "sim/never-ready"
+
 // Annotations of pods that say what their containers do. The values are durations.
 const (
 	// StartsAfter is the time from when the kubelet can start the pod until the pod is ready. Default 1 to 4 seconds.

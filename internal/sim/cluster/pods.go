@@ -50,14 +50,18 @@ func (k *Kubelets) start(now time.Time, pod *corev1.Pod, node *corev1.Node) (tim
 	pod = pod.DeepCopy()
 	started := seconds(now)
 	pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &started
-	for _, kind := range []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
+	healthy := !neverReady(pod)
+	for _, kind := range []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized} {
 		setPodCondition(pod, kind, true, "", now)
+	}
+	for _, kind := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
+		setPodCondition(pod, kind, healthy, "", now)
 	}
 	pod.Status.ContainerStatuses = nil
 	running := true
 	for _, c := range pod.Spec.Containers {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
-			Name: c.Name, Image: c.Image, Ready: true, Started: &running,
+			Name: c.Name, Image: c.Image, Ready: healthy, Started: &running,
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}},
 		})
 	}
@@ -82,7 +86,7 @@ func (k *Kubelets) run(now time.Time, pod *corev1.Pod, node *corev1.Node) (time.
 			return time.Time{}, k.finish(now, pod, end.phase)
 		}
 	}
-	if ok, _ := podReady(pod); ok || !ready(node) {
+	if ok, _ := podReady(pod); ok || !ready(node) || neverReady(pod) {
 		return next, nil
 	}
 	pod = pod.DeepCopy()
@@ -91,6 +95,8 @@ func (k *Kubelets) run(now time.Time, pod *corev1.Pod, node *corev1.Node) (time.
 	_, err := kubeapi.UpdateStatus(k.c.server, pod)
 	return next, err
 }
+
+func neverReady(pod *corev1.Pod) bool { return pod.Annotations[NeverReady] != "" }
 
 // finish writes that the containers of a pod have ended.
 func (k *Kubelets) finish(now time.Time, pod *corev1.Pod, phase corev1.PodPhase) error {

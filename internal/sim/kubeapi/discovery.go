@@ -66,7 +66,7 @@ func allowed(body []byte) any {
 
 // groups lists the groups and their versions.
 func (s *Server) groups() metav1.APIGroupList {
-	versions := map[string]map[string]bool{}
+	versions := map[string]map[string]bool{authorizationv1.GroupName: {authorizationv1.SchemeGroupVersion.Version: true}}
 	for r := range s.tables {
 		if r.Group != "" {
 			if versions[r.Group] == nil {
@@ -91,6 +91,11 @@ func (s *Server) groups() metav1.APIGroupList {
 func (s *Server) resources(gv schema.GroupVersion) metav1.APIResourceList {
 	list := metav1.APIResourceList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(), APIResources: []metav1.APIResource{},
+	}
+	if gv == authorizationv1.SchemeGroupVersion {
+		list.APIResources = append(list.APIResources, metav1.APIResource{
+			Name: "selfsubjectaccessreviews", SingularName: "selfsubjectaccessreview", Kind: "SelfSubjectAccessReview", Verbs: metav1.Verbs{"create"},
+		})
 	}
 	verbs := metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 	for _, k := range s.cfg.Kinds {

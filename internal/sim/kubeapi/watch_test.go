@@ -345,7 +345,10 @@ func TestDiscovery(t *testing.T) {
 			found[l.GroupVersion+" "+r.Name] = true
 		}
 	}
-	for _, want := range []string{"v1 pods", "v1 pods/eviction", "v1 nodes/status", "apps/v1 deployments", "karpenter.sh/v1 nodeclaims/status", "policy/v1 poddisruptionbudgets"} {
+	for _, want := range []string{
+		"v1 pods", "v1 pods/eviction", "v1 nodes/status", "apps/v1 deployments", "karpenter.sh/v1 nodeclaims/status", "policy/v1 poddisruptionbudgets",
+		"authorization.k8s.io/v1 selfsubjectaccessreviews",
+	} {
 		if !found[want] {
 			t.Errorf("discovery does not list %s", want)
 		}

@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
+)
+
+// changeGroups removes all but one of the security groups of random instances, as a user does in the console of AWS.
+func (a *account) changeGroups(e Event) error {
+	ids, err := a.some(e)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	groups, err := a.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{})
+	if err != nil || len(groups.SecurityGroups) == 0 {
+		return fmt.Errorf("%s: %d security groups, %w", e, len(groups.SecurityGroups), err)
+	}
+	for _, id := range ids {
+		_, err := a.ec2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{
+			InstanceId: awssdk.String(id), Groups: []string{awssdk.ToString(groups.SecurityGroups[0].GroupId)},
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	return nil
+}
+
+// deleteTemplates deletes all launch templates of the cluster, as a script does that cleans up the account. It returns an error if there
+// is none, because then the event comes at the wrong time.
+func (a *account) deleteTemplates(e Event) error {
+	ctx := context.Background()
+	out, err := a.ec2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{})
+	if err != nil || len(out.LaunchTemplates) == 0 {
+		return fmt.Errorf("%s: %d launch templates, %w", e, len(out.LaunchTemplates), err)
+	}
+	for _, t := range out.LaunchTemplates {
+		if _, err := a.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId}); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	return nil
+}
+
+// shift begins a zonal shift away from a zone. A user cancels it after a while, an hour before it would expire.
+func (a *account) shift(e Event) error {
+	ctx := context.Background()
+	a.driver.After(e.For, func() { _ = a.control().ShiftBack(ctx, e.Args[0]) }) // in memory: it cannot fail
+	return a.control().ShiftAway(ctx, control.Shift{Zone: e.Args[0], For: control.Duration(e.For + time.Hour)})
+}
+
+// place makes a placement group with a number of partitions.
+func (a *account) place(e Event) error {
+	n, err := e.number(1)
+	if err != nil {
+		return err
+	}
+	_, err = a.emulator.Place(control.Placement{Name: e.Args[0], Strategy: "partition", Partitions: n})
+	return err
+}
+
+// reclaim interrupts all spot instances of a type that run in any zone.
+func (a *account) reclaim(e Event) error {
+	for _, i := range a.emulator.Instances() {
+		if i.Type == e.Args[0] && i.Capacity == apiv1.CapacityTypeSpot && i.State == "running" {
+			if _, err := a.emulator.Interrupt(control.Interrupt{Instance: i.ID}); err != nil {
+				return fmt.Errorf("%s: %w", e, err)
+			}
+			a.noticed[i.ID] = time.Now()
+		}
+	}
+	return nil
+}
