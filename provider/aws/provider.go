@@ -203,6 +203,7 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 	p.shelf = launch.NewShelf(compute, name, c.Clock)
 	p.launcher = launch.New(ctx, launch.Config{
 		Fleet: compute, Run: compute, Finder: p.instances, Shelf: p.shelf, Subnets: p.subnets, Shortages: p.shortages,
+		Paid: p.paid, Listed: p.prices,
 		Reserved: p.reserved, Kubelets: p.catalog, Clusters: p.cluster, Ledger: c.Ledger, Claims: c.Reader, Recorder: c.Recorder, Clock: c.Clock, Region: region,
 		Aliases: apiv1.CoreLabels().With(awsv1.Labels()).Aliases, Reservations: c.Settings.ReservedCapacity,
 		Meter: meter, Metrics: c.Metrics,

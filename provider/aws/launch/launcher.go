@@ -82,10 +82,12 @@ type Config struct {
 	Shelf     *Shelf
 	Subnets   *network.Subnets
 	Shortages *catalog.Shortages
-	Reserved  Reserved
-	Kubelets  Kubelets
-	Clusters  Clusters
-	Ledger    Ledger
+	// Paid has the prices that the account pays, and Listed those of AWS.
+	Paid, Listed Prices
+	Reserved     Reserved
+	Kubelets     Kubelets
+	Clusters     Clusters
+	Ledger       Ledger
 	// Claims reads claims from the API server, without a cache.
 	Claims   client.Reader
 	Recorder Recorder

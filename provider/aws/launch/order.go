@@ -33,7 +33,9 @@ import (
 type order struct {
 	Request
 	choice Choice
-	pick   *network.Pick
+	// prioritized is true if EC2 chooses by the order of the offerings and not by its own prices.
+	prioritized bool
+	pick        *network.Pick
 	// input is the input of the fleet call, without the fields that the method call sets: the number of instances, the token
 	// and the tags.
 	input *ec2.CreateFleetInput
@@ -90,7 +92,8 @@ func (l *Launcher) prepare(ctx context.Context, r Request) (*order, error) {
 	if err := l.Shelf.Ensure(ctx, templates); err != nil {
 		return nil, launchError(err)
 	}
-	o := &order{Request: r, choice: choice}
+	_, overlaid := r.Claim.Annotations[apiv1.PriceOverlayAppliedAnnotationKey]
+	o := &order{Request: r, choice: choice, prioritized: overlaid || choice.reordered(l.Paid, l.Listed)}
 	o.Claim = r.Claim.DeepCopy() // the order may be used after the caller has returned, and the ledger changes the claim
 	o.pick = l.Subnets.Pick(r.Class, addresses(choice), l.Shortages.SubnetFull)
 	if err := o.write(groups); err != nil {
@@ -267,14 +270,13 @@ func (o *order) write(groups []group) error {
 func (o *order) fleet(r instances.Reservation) *ec2.CreateFleetInput {
 	target := &ec2types.TargetCapacitySpecificationRequest{DefaultTargetCapacityType: ec2types.DefaultTargetCapacityTypeOnDemand}
 	input := &ec2.CreateFleetInput{Type: ec2types.FleetTypeInstant, TargetCapacitySpecification: target}
-	_, priced := o.Claim.Annotations[apiv1.PriceOverlayAppliedAnnotationKey]
 	switch {
 	case o.choice.CapacityType == apiv1.CapacityTypeSpot:
 		target.DefaultTargetCapacityType = ec2types.DefaultTargetCapacityTypeSpot
 		input.SpotOptions = &ec2types.SpotOptionsRequest{
 			AllocationStrategy: ec2types.SpotAllocationStrategyPriceCapacityOptimized,
 		}
-		if priced {
+		if o.prioritized {
 			input.SpotOptions.AllocationStrategy = ec2types.SpotAllocationStrategyCapacityOptimizedPrioritized
 		}
 	case r.Type == awsv1.CapacityReservationTypeCapacityBlock:
@@ -288,7 +290,7 @@ func (o *order) fleet(r instances.Reservation) *ec2.CreateFleetInput {
 		input.OnDemandOptions = &ec2types.OnDemandOptionsRequest{
 			AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyLowestPrice,
 		}
-		if priced {
+		if o.prioritized {
 			input.OnDemandOptions.AllocationStrategy = ec2types.FleetOnDemandAllocationStrategyPrioritized
 		}
 	}
