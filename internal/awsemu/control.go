@@ -211,6 +211,7 @@ func (e *Emulator) Instances() []control.Instance {
 		}
 		out = append(out, control.Instance{
 			ID: i.ID, State: i.State(now).Name, Type: i.Type, Zone: i.Zone, Capacity: capacity, Reservation: reservation,
+			Partition:    i.Data.Placement.Partition,
 			PricePerHour: i.PricePerHour, Node: i.PrivateDNS(e.world.Region()), Address: i.Address.String(),
 			Image: i.Image.Name, Launched: i.Launched, Reason: i.ReasonCode, Tags: i.Tags, Console: i.Console,
 		})

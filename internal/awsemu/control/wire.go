@@ -155,6 +155,7 @@ type Instance struct {
 	Zone         string            `json:"zone"`
 	Capacity     string            `json:"capacity"`
 	Reservation  string            `json:"reservation,omitempty"` // capacity reservation in which it runs
+	Partition    int               `json:"partition,omitempty"`   // of its placement group
 	PricePerHour float64           `json:"pricePerHour"`          // USD, as it was at launch
 	Node         string            `json:"node"`                  // name of its Node
 	Address      string            `json:"address"`
