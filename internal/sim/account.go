@@ -42,6 +42,8 @@ type account struct {
 	strangers []string
 	// noticed[id] is when the cloud sent a notice that it will end the instance with that id.
 	noticed map[string]time.Time
+	// advised has the ids of instances that the cloud reported as unhealthy, or recommended to replace.
+	advised map[string]bool
 	// priced is when a price last changed.
 	priced time.Time
 	// reservations are the capacity reservations that have not been cancelled, in the order in which they were made. cancelled is when
@@ -59,7 +61,7 @@ type reservation struct {
 
 // newAccount makes the account and the machines of its instances.
 func newAccount(w *World) (*account, error) {
-	a := &account{driver: w.driver, noticed: map[string]time.Time{}}
+	a := &account{driver: w.driver, noticed: map[string]time.Time{}, advised: map[string]bool{}}
 	var err error
 	a.emulator, err = awsemu.New(awsemu.Config{
 		Seed: w.scenario.Seed, Region: region, Sells: sells, Queue: clusterName,

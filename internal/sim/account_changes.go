@@ -3,10 +3,13 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
@@ -78,4 +81,52 @@ func (a *account) reclaim(e Event) error {
 		}
 	}
 	return nil
+}
+
+// impair lets the status checks of random instances fail for a while.
+func (a *account) impair(e Event) error {
+	ids, err := a.some(e)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		a.advised[id] = true
+		if err := a.emulator.Event(control.Event{Instance: id, Kind: "impaired"}); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+		a.driver.After(e.For, func() { _ = a.emulator.Event(control.Event{Instance: id, Kind: "healthy"}) }) // fails if the instance has ended
+	}
+	return nil
+}
+
+// rebalance sends rebalance recommendations for random instances.
+func (a *account) rebalance(e Event) error {
+	ids, err := a.some(e)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		a.advised[id] = true
+		if err := a.emulator.Event(control.Event{Instance: id, Kind: "rebalance"}); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	return nil
+}
+
+// tagImage tags the newest image of Amazon Linux 2023 for an architecture, as for node classes that select images by the tag of the cluster.
+func (a *account) tagImage(e Event) error {
+	ctx := context.Background()
+	images, err := a.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
+		{Name: awssdk.String("architecture"), Values: []string{e.Args[0]}},
+		{Name: awssdk.String("name"), Values: []string{"amazon-eks-node-al2023-*-standard-1.36-*"}},
+	}})
+	if err != nil || len(images.Images) == 0 {
+		return fmt.Errorf("%s: %d images, %w", e, len(images.Images), err)
+	}
+	newest := slices.MaxFunc(images.Images, func(a, b ec2types.Image) int { return strings.Compare(*a.CreationDate, *b.CreationDate) })
+	_, err = a.ec2.CreateTags(ctx, &ec2.CreateTagsInput{
+		Resources: []string{*newest.ImageId}, Tags: []ec2types.Tag{{Key: awssdk.String("karpenter.sh/discovery"), Value: awssdk.String(clusterName)}},
+	})
+	return err
 }

@@ -25,6 +25,7 @@ const (
 	ruleDescribed         = "labels-describe-instances"
 	ruleNotices           = "notices-are-followed"
 	ruleBudget            = "budgets"
+	rulePolicy            = "policies-hold"
 	ruleInitialized       = "only-initialized-nodes"
 	ruleReason            = "claims-end-for-a-reason"
 	ruleDearer            = "never-dearer"

@@ -15,14 +15,20 @@ import (
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
 
-// checkBudget checks that no more nodes of a pool are marked than each of its budgets for the reason allows. Nodes that are deleted for
-// other reasons count too. The nodes that went a moment ago count for percentages, because the decision may have been made before.
-func (m *moveRules) checkBudget(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
-	name := c.Labels[apiv1.NodePoolLabelKey]
-	pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", name)
-	if !ok {
-		return
+// checkPolicy checks that the policy of a pool and its annotations allow that a node is marked for the reason.
+func (m *moveRules) checkPolicy(pool *apiv1.NodePool, n *corev1.Node, reason string) {
+	if pool.Spec.Disruption.ConsolidationPolicy == apiv1.ConsolidationPolicyWhenEmpty && reason == "Underutilized" {
+		m.violate(rulePolicy, "node %s is disrupted (%s), and its pool %s consolidates empty nodes only", n.Name, reason, pool.Name)
 	}
+	if pool.Annotations[apiv1.DisruptionPausedAnnotationKey] == "true" || pool.Annotations[apiv1.EnforcementModeAnnotationKey] == "DryRun" {
+		m.violate(rulePolicy, "node %s is disrupted (%s), and its pool %s has annotations %v", n.Name, reason, pool.Name, pool.Annotations)
+	}
+}
+
+// checkBudget checks that no more nodes of a pool are marked than each of its budgets for the reason allows. Nodes that are not ready or are
+// deleted for other reasons count too. The nodes that went a moment ago count for percentages, because the decision may have been made before.
+func (m *moveRules) checkBudget(pool *apiv1.NodePool, n *corev1.Node, reason string) {
+	name := pool.Name
 	total, marked := 0, 0
 	for _, g := range m.gone {
 		if g.pool == name && time.Since(g.at) <= lookEvery {
@@ -43,7 +49,7 @@ func (m *moveRules) checkBudget(n *corev1.Node, c *apiv1.NodeClaim, reason strin
 		}
 		total++
 		goes := o.DeletionTimestamp != nil && condition.IsTrue(o, apiv1.ConditionTypeInitialized) && m.hasSeen(m.writer(), o.DeletionTimestamp.Time, "nodeclaims")
-		if goes || voluntary[m.marked[o.Status.NodeName]] {
+		if goes || voluntary[m.marked[o.Status.NodeName]] || m.unready(o) {
 			marked++
 		}
 	}
@@ -94,4 +100,15 @@ func window(b apiv1.Budget) string {
 		return ""
 	}
 	return fmt.Sprintf(" for %s from %q", b.Duration.Duration, *b.Schedule)
+}
+
+// unready reports whether the node of an initialized claim is not ready, and a replica that writes must have seen that.
+func (m *moveRules) unready(c *apiv1.NodeClaim) bool {
+	n, ok := kubeapi.Find[*corev1.Node](m.world.platform.server, "", c.Status.NodeName)
+	if !ok || !condition.IsTrue(c, apiv1.ConditionTypeInitialized) {
+		return false
+	}
+	return slices.ContainsFunc(n.Status.Conditions, func(cond corev1.NodeCondition) bool {
+		return cond.Type == corev1.NodeReady && cond.Status != corev1.ConditionTrue && m.hasSeen(m.writer(), cond.LastTransitionTime.Time, "nodes")
+	})
 }

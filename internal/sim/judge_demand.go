@@ -211,20 +211,24 @@ func (d *demandRules) noteEnds(before, after client.Object) {
 	}
 }
 
-// cpuOf returns how much cpu a pod requests, in millicores: for the pod as a whole, or else for its containers and sidecars.
-func cpuOf(spec *corev1.PodSpec) (sum int64) {
+// cpuOf returns how much cpu a pod requests, in millicores: for the pod as a whole, or else for its containers and sidecars, or for one of
+// its other init containers if that is more.
+func cpuOf(spec *corev1.PodSpec) int64 {
 	if spec.Resources != nil && !spec.Resources.Requests.Cpu().IsZero() {
 		return spec.Resources.Requests.Cpu().MilliValue()
+	}
+	sidecars, first, sum := int64(0), int64(0), int64(0)
+	for _, c := range spec.InitContainers {
+		cpu := c.Resources.Requests.Cpu().MilliValue()
+		first = max(first, plus(sidecars, cpu))
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			sidecars = plus(sidecars, cpu)
+		}
 	}
 	for _, c := range spec.Containers {
 		sum = plus(sum, c.Resources.Requests.Cpu().MilliValue())
 	}
-	for _, c := range spec.InitContainers {
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			sum = plus(sum, c.Resources.Requests.Cpu().MilliValue())
-		}
-	}
-	return sum
+	return max(first, plus(sum, sidecars))
 }
 
 // plus returns the sum of two numbers that are not negative, at most the largest int64. Some pods request that much.

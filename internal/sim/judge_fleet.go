@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
@@ -262,6 +264,9 @@ func (f *fleetRules) described(c *apiv1.NodeClaim, i control.Instance) {
 		return
 	}
 	if n.Labels[apiv1.NodeRegisteredLabelKey] == "true" {
+		if _, labelled := n.Labels[awsv1.LabelPlacementGroupPartition]; labelled && i.Partition > 0 {
+			want[awsv1.LabelPlacementGroupPartition] = strconv.Itoa(i.Partition)
+		}
 		check("node", n.Name, n.Labels)
 		if c.Status.NodeName != n.Name && c.DeletionTimestamp == nil && f.lasts(ruleDescribed, c.Name) > periodicBound {
 			f.violate(ruleDescribed, "claim %s names the node %q, and its instance is node %s", c.Name, c.Status.NodeName, n.Name)

@@ -114,7 +114,10 @@ func (m *moveRules) nodeWritten(before client.Object, n *corev1.Node) {
 	if reason != "Unhealthy" && !condition.IsTrue(c, apiv1.ConditionTypeInitialized) {
 		m.violate(ruleInitialized, "node %s is disrupted (%s), and is not initialized", n.Name, reason)
 	}
-	m.checkBudget(n, c, reason)
+	if pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey]); ok {
+		m.checkPolicy(pool, n, reason)
+		m.checkBudget(pool, n, reason)
+	}
 	m.protection.marked(n, c, reason)
 	if reason == "Underutilized" {
 		m.noteCost(n, c)
@@ -282,7 +285,7 @@ func (m *moveRules) mayGoUnreplaced(c *apiv1.NodeClaim) bool {
 	id := idOf(c)
 	i, ok := m.world.account.instances()[id]
 	_, noticed := m.world.account.noticed[id]
-	return !ok || i.State != "running" || noticed
+	return !ok || i.State != "running" || noticed || m.world.account.advised[id]
 }
 
 // claimWritten checks the limits of the pool when a claim has launched.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -229,51 +228,6 @@ func TestTurnsOfPods(t *testing.T) {
 				}
 				parts := []string{"api", "v1", "namespaces", "default", "pods", pods[0].Name, "eviction"}
 				w.judge.drains.call("karpenter-0", &kubeapi.Request{Method: http.MethodPost}, parts)
-				if got := violated(w); fmt.Sprint(got) != fmt.Sprint(tt.want) {
-					t.Errorf("violated %v, want %v: %v", got, tt.want, w.judge.violations)
-				}
-			})
-		})
-	}
-}
-
-// A node that a user deletes counts against the budgets.
-func TestDeletedNodesCount(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		after time.Duration // since the deletion
-		want  []string
-	}{
-		{"deleted", time.Minute, []string{ruleBudget}},
-		{"just deleted", bound / 2, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := worldWithReplica(t)
-				if err := w.platform.apply(strings.Replace(poolOfProtection, "100%", "1", 1)); err != nil {
-					t.Fatal(err)
-				}
-				addNode(t, w, "goes", cpuRequests("1"))
-				addNode(t, w, "stays", cpuRequests("1"))
-				<-time.After(time.Hour) // virtual time
-				goes := w.platform.claimOf("goes").DeepCopy()
-				condition.SetTrue(goes, apiv1.ConditionTypeInitialized, time.Now())
-				if err := w.platform.client.Status().Update(t.Context(), goes); err != nil {
-					t.Fatal(err)
-				}
-				goes.Finalizers = []string{"test/stays"}
-				if err := w.platform.client.Update(t.Context(), goes); err != nil {
-					t.Fatal(err)
-				}
-				if err := w.platform.client.Delete(t.Context(), goes); err != nil {
-					t.Fatal(err)
-				}
-				<-time.After(tt.after) // virtual time
-				follow(t, w)
-				w.processes.writer = "karpenter-0"
-				node, _ := kubeapi.Find[*corev1.Node](w.platform.server, "", "stays")
-				w.judge.moves.marked["stays"] = "Drifted"
-				w.judge.moves.checkBudget(node, w.platform.claimOf("stays"), "Drifted")
 				if got := violated(w); fmt.Sprint(got) != fmt.Sprint(tt.want) {
 					t.Errorf("violated %v, want %v: %v", got, tt.want, w.judge.violations)
 				}

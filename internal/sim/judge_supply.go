@@ -120,7 +120,14 @@ func (s supplyRules) headroomOf(b *autoscalingv1beta1.CapacityBuffer) (corev1.Po
 	if !ok {
 		return corev1.PodTemplateSpec{}, 0
 	}
-	return t.Template, int64(ptr.Deref(b.Spec.Replicas, 0))
+	n := int64(ptr.Deref(b.Spec.Replicas, 0))
+	if b.Spec.Limits != nil && t.Template.Spec.Containers != nil {
+		one := cpuOf(&t.Template.Spec)
+		if limit := b.Spec.Limits.Cpu(); !limit.IsZero() && one > 0 {
+			n = min(n, limit.MilliValue()/one)
+		}
+	}
+	return t.Template, n
 }
 
 // room returns how many pods of a template fit on the nodes that are neither deleted nor cordoned, by their cpu, memory and number of pods.

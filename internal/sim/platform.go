@@ -12,6 +12,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -250,9 +251,9 @@ func (p *platform) claims() (out []client.Object) {
 	return out
 }
 
-// some calls do for n of the objects, where n is the first argument of the event. The seed decides which ones.
+// some calls do for n of the objects, where n is the last argument of the event. The seed decides which ones.
 func (p *platform) some(e Event, all []client.Object, do func(client.Object) error) error {
-	n, err := e.number(0)
+	n, err := e.number(len(e.Args) - 1)
 	if err != nil {
 		return err
 	}
@@ -306,4 +307,37 @@ func (p *platform) makeNotReady(e Event) error {
 		})
 		return p.cluster.Kubelets.MakeNotReady(name)
 	})
+}
+
+// setCondition lets an agent on some nodes report a condition for a while.
+func (p *platform) setCondition(e Event) error {
+	kind, status, _ := strings.Cut(e.Args[0], "=")
+	return p.some(e, p.nodes(), func(o client.Object) error {
+		name := o.GetName()
+		p.driver.After(e.For, func() {
+			_ = p.cluster.Kubelets.Restore(name) // fails if the node was removed meanwhile
+			p.changed()
+		})
+		return p.cluster.Kubelets.SetCondition(name, corev1.NodeConditionType(kind), corev1.ConditionStatus(status))
+	})
+}
+
+// registerDevices lets a device plugin register a number of devices on the nodes that do not have any yet.
+func (p *platform) registerDevices(e Event) error {
+	n, err := resource.ParseQuantity(e.Args[1])
+	if err != nil {
+		return fmt.Errorf("%s: %w", e, err)
+	}
+	for _, node := range kubeapi.List[*corev1.Node](p.server) {
+		name := corev1.ResourceName(e.Args[0])
+		if have := node.Status.Allocatable[name]; !have.IsZero() {
+			continue
+		}
+		node = node.DeepCopy()
+		node.Status.Capacity[name], node.Status.Allocatable[name] = n, n
+		if _, err := kubeapi.UpdateStatus(p.server, node); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	return nil
 }

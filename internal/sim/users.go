@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -196,6 +197,52 @@ func (u users) protect(o client.Object, d time.Duration) error {
 	}
 	u.driver.After(d, func() { _ = set(nil) }) // if the object does not exist any more, another of its name has no annotation
 	return set("true")
+}
+
+// annotate sets an annotation of some nodes, NodeClaims or NodePools.
+func (u users) annotate(e Event) error {
+	var all []client.Object
+	switch e.Args[0] {
+	case "node":
+		all = u.nodes()
+	case "nodeclaim":
+		all = u.claims()
+	case "nodepool":
+		for _, p := range kubeapi.List[*apiv1.NodePool](u.server) {
+			all = append(all, p)
+		}
+	default:
+		return fmt.Errorf("%s: the kind is none of node, nodeclaim and nodepool", e)
+	}
+	key, value, _ := strings.Cut(e.Args[1], "=")
+	return u.some(e, all, func(o client.Object) error {
+		o = o.DeepCopyObject().(client.Object)
+		annotations := o.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[key] = value
+		o.SetAnnotations(annotations)
+		return u.client.Update(context.Background(), o)
+	})
+}
+
+// cordon makes some nodes unschedulable for a while.
+func (u users) cordon(e Event) error {
+	set := func(name string, unschedulable bool) error {
+		n, ok := kubeapi.Find[*corev1.Node](u.server, "", name)
+		if !ok {
+			return nil
+		}
+		n = n.DeepCopy()
+		n.Spec.Unschedulable = unschedulable
+		_, err := kubeapi.Update(u.server, n)
+		return err
+	}
+	return u.some(e, u.nodes(), func(o client.Object) error {
+		u.driver.After(e.For, func() { _ = set(o.GetName(), false) }) // a conflict is not possible: the server is in memory
+		return set(o.GetName(), true)
+	})
 }
 
 // untaint removes a taint from all nodes. It returns an error if no node has it, because then the event comes at the wrong time.

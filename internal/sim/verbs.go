@@ -83,6 +83,8 @@ func userVerbs() map[string]verb {
 		"break-class":   {usage: "CLASS for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakClass)},
 		"untaint":       {usage: "KEY", least: 1, most: 1, do: do(users.untaint)},
 		"former-hashes": {do: do(users.formerHashes)},
+		"annotate":      {usage: "KIND KEY=VALUE N", least: 3, most: 3, do: do(users.annotate)},
+		"cordon":        {usage: "N for D", least: 1, most: 1, lasts: true, do: do(users.cordon)},
 	}
 }
 
@@ -140,6 +142,9 @@ func cloudVerbs() map[string]verb {
 		"maintenance":      {usage: "N", least: 1, most: 1, do: do((*account).maintenance)},
 		"reclaim":          {usage: "TYPE", least: 1, most: 1, do: do((*account).reclaim)},
 		"change-groups":    {usage: "N", least: 1, most: 1, do: do((*account).changeGroups)},
+		"impair":           {usage: "N for D", least: 1, most: 1, lasts: true, do: do((*account).impair)},
+		"rebalance":        {usage: "N", least: 1, most: 1, do: do((*account).rebalance)},
+		"tag-image":        {usage: "ARCHITECTURE", least: 1, most: 1, do: do((*account).tagImage)},
 		"delete-templates": {do: do((*account).deleteTemplates)},
 		"zonal-shift":      {usage: "ZONE for D", least: 1, most: 1, lasts: true, do: do((*account).shift)},
 		"placement-group":  {usage: "NAME PARTITIONS", least: 2, most: 2, do: do((*account).place)},
@@ -154,6 +159,8 @@ func nodeVerbs() map[string]verb {
 		"node-dies": {usage: "N", least: 1, most: 1, fault: true, do: do((*platform).killKubelets)},
 		// Only stories have this verb: it does nothing unless a node is drained at that time.
 		"drained-node-dies": {usage: "N", least: 1, most: 1, do: do((*platform).killDrainedKubelets)},
+		"node-condition":    {usage: "TYPE=STATUS N for D", least: 2, most: 2, lasts: true, do: do((*platform).setCondition)},
+		"register-devices":  {usage: "RESOURCE N", least: 2, most: 2, do: do((*platform).registerDevices)},
 		"node-unready":      {usage: "N for D", least: 1, most: 1, lasts: true, fault: true, do: do((*platform).makeNotReady)},
 	}
 }
