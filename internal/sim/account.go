@@ -32,6 +32,9 @@ const (
 // fast.
 var sells = []string{"m5.*", "c5.*", "r5.*", "m6g.*", "t3.*"}
 
+// awsURL is the URL of the emulated services of AWS.
+const awsURL = "http://aws.sim"
+
 // An account is the emulated AWS account. It also has instances that do not belong to the operator.
 type account struct {
 	emulator *awsemu.Emulator
@@ -76,7 +79,7 @@ func newAccount(w *World) (*account, error) {
 	}
 	w.platform.add(&machines{emulator: a.emulator, runner: a.emulator.Machines(machine.Config{Client: client})})
 	a.ec2 = ec2.New(ec2.Options{
-		Region: region, BaseEndpoint: awssdk.String("http://aws.sim"), HTTPClient: &http.Client{Transport: inProcess{a.emulator}},
+		Region: region, BaseEndpoint: awssdk.String(awsURL), HTTPClient: &http.Client{Transport: inProcess{a.emulator}},
 		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 	})
 	return a, a.placeStrangers()
@@ -161,7 +164,7 @@ func alive(i control.Instance) bool { return i.State == "pending" || i.State == 
 
 // control returns a client of the emulator's control interface. Its calls are carried out immediately and without faults.
 func (a *account) control() control.Client {
-	return control.Client{BaseURL: "http://aws.sim", HTTP: &http.Client{Transport: inProcess{a.emulator}}}
+	return control.Client{BaseURL: awsURL, HTTP: &http.Client{Transport: inProcess{a.emulator}}}
 }
 
 // inProcess is an HTTP transport that calls a handler in the caller's goroutine.

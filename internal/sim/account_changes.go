@@ -3,13 +3,16 @@ package sim
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
@@ -47,6 +50,32 @@ func (a *account) deleteTemplates(e Event) error {
 	}
 	for _, t := range out.LaunchTemplates {
 		if _, err := a.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId}); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	return nil
+}
+
+// deleteProfiles deletes all instance profiles, as a script does that cleans up the account. It returns an error if there is none, because
+// then the event comes at the wrong time.
+func (a *account) deleteProfiles(e Event) error {
+	ctx := context.Background()
+	client := iam.New(iam.Options{
+		Region: region, BaseEndpoint: awssdk.String(awsURL), HTTPClient: &http.Client{Transport: inProcess{a.emulator}},
+		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+	})
+	out, err := client.ListInstanceProfiles(ctx, &iam.ListInstanceProfilesInput{})
+	if err != nil || len(out.InstanceProfiles) == 0 {
+		return fmt.Errorf("%s: %d instance profiles, %w", e, len(out.InstanceProfiles), err)
+	}
+	for _, p := range out.InstanceProfiles {
+		for _, r := range p.Roles {
+			in := &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: p.InstanceProfileName, RoleName: r.RoleName}
+			if _, err := client.RemoveRoleFromInstanceProfile(ctx, in); err != nil {
+				return fmt.Errorf("%s: %w", e, err)
+			}
+		}
+		if _, err := client.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: p.InstanceProfileName}); err != nil {
 			return fmt.Errorf("%s: %w", e, err)
 		}
 	}

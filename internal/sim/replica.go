@@ -188,7 +188,7 @@ func (p *processes) provider(
 	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
 	provider, err := aws.New(ctx, aws.Config{
 		AWS: awssdk.Config{
-			Region: region, BaseEndpoint: awssdk.String("http://aws.sim"), HTTPClient: cloudLink{r.link},
+			Region: region, BaseEndpoint: awssdk.String(awsURL), HTTPClient: cloudLink{r.link},
 			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 			Retryer:     func() awssdk.Retryer { return limiter },
 		},

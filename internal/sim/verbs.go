@@ -146,6 +146,7 @@ func cloudVerbs() map[string]verb {
 		"rebalance":        {usage: "N", least: 1, most: 1, do: do((*account).rebalance)},
 		"tag-image":        {usage: "ARCHITECTURE", least: 1, most: 1, do: do((*account).tagImage)},
 		"delete-templates": {do: do((*account).deleteTemplates)},
+		"delete-profiles":  {do: do((*account).deleteProfiles)},
 		"zonal-shift":      {usage: "ZONE for D", least: 1, most: 1, lasts: true, do: do((*account).shift)},
 		"placement-group":  {usage: "NAME PARTITIONS", least: 2, most: 2, do: do((*account).place)},
 	}
