@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
@@ -158,4 +159,53 @@ func (a *account) tagImage(e Event) error {
 		Resources: []string{*newest.ImageId}, Tags: []ec2types.Tag{{Key: awssdk.String("karpenter.sh/discovery"), Value: awssdk.String(clusterName)}},
 	})
 	return err
+}
+
+// tagSubnet gives the subnets of a zone that the cluster uses the tag "chosen".
+func (a *account) tagSubnet(e Event) error {
+	ctx := context.Background()
+	subnets, err := a.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{
+		{Name: awssdk.String("availability-zone"), Values: e.Args}, {Name: awssdk.String("tag:karpenter.sh/discovery"), Values: []string{clusterName}},
+	}})
+	if err != nil || len(subnets.Subnets) == 0 {
+		return fmt.Errorf("%s: %d subnets, %w", e, len(subnets.Subnets), err)
+	}
+	var ids []string
+	for _, s := range subnets.Subnets {
+		ids = append(ids, *s.SubnetId)
+	}
+	_, err = a.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: ids, Tags: []ec2types.Tag{{Key: awssdk.String("chosen"), Value: awssdk.String("yes")}}})
+	return err
+}
+
+// junkMessages are bodies of messages that do not concern instances of the cluster, or are no messages at all.
+var junkMessages = []string{
+	"not JSON", `{"version":"0","detail":[]}`, `{}`, `[]`, `null`,
+	`{"version":"0","source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","detail":{"instance-id":"i-00000000000000000"}}`,
+	`{"version":"0","source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","detail":{"instance-id":7}}`,
+	`{"version":"0","source":"aws.health","detail-type":"AWS Health Event","detail":{"service":"EC2","eventTypeCategory":"scheduledChange","affectedEntities":[{}]}}`,
+}
+
+// junk sends a number of messages to the queue that must be removed without an effect.
+func (a *account) junk(e Event) error {
+	n, err := e.number(0)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	client := sqs.New(sqs.Options{
+		Region: region, BaseEndpoint: awssdk.String(awsURL), HTTPClient: &http.Client{Transport: inProcess{a.emulator}},
+		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+	})
+	queue, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: awssdk.String(clusterName)})
+	if err != nil {
+		return fmt.Errorf("%s: %w", e, err)
+	}
+	for i := range n {
+		_, err := client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: awssdk.String(junkMessages[i%len(junkMessages)])})
+		if err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	return nil
 }

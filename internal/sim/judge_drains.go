@@ -35,6 +35,8 @@ func (d *drainRules) call(who string, q *kubeapi.Request, parts []string) {
 	case d.due(pod):
 	case deletes && pod.DeletionTimestamp == nil && !d.lost(node):
 		d.violate(ruleEviction, "%s deletes pod %s, which bypasses PodDisruptionBudgets, and its node %s has no deadline that is near", who, pod.Name, node)
+	case evicts && !d.cordoned(node):
+		d.violate(ruleEviction, "%s evicts pod %s, and its node %s takes new pods or traffic of load balancers", who, pod.Name, node)
 	case evicts && mustNotBeDisrupted(pod):
 		d.violate(ruleEviction, "%s evicts pod %s of node %s, which has the annotation %s", who, pod.Name, node, apiv1.DoNotDisruptAnnotationKey)
 	case evicts:
@@ -42,6 +44,12 @@ func (d *drainRules) call(who string, q *kubeapi.Request, parts []string) {
 			d.violate(ruleEviction, "%s evicts pod %s of node %s, and pod %s must leave before", who, pod.Name, node, first)
 		}
 	}
+}
+
+// cordoned reports whether a node has the taint and the label of nodes that are drained.
+func (d *drainRules) cordoned(node string) bool {
+	n, ok := kubeapi.Find[*corev1.Node](d.world.platform.server, "", node)
+	return ok && hasTaint(n, apiv1.DisruptedTaintKey) && n.Labels[corev1.LabelNodeExcludeBalancers] != ""
 }
 
 // before returns the name of a pod that must leave the node before a pod is evicted, empty if there is none. Critical pods leave last, and

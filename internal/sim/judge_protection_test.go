@@ -192,14 +192,16 @@ func TestTurnsOfPods(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		pod, other func(*corev1.Pod)
+		open       bool // the node takes new pods
 		want       []string
 	}{
-		{"ordinary before critical", func(*corev1.Pod) {}, critical, nil},
-		{"critical before ordinary", critical, func(*corev1.Pod) {}, []string{ruleEviction}},
-		{"daemon before ordinary", daemon, func(*corev1.Pod) {}, []string{ruleEviction}},
-		{"daemon before critical", daemon, critical, nil},
-		{"critical daemon before critical", func(p *corev1.Pod) { critical(p); daemon(p) }, critical, []string{ruleEviction}},
-		{"critical, and the other one stays", critical, tolerates, nil},
+		{name: "ordinary before critical", pod: func(*corev1.Pod) {}, other: critical},
+		{name: "ordinary from a node that takes new pods", pod: func(*corev1.Pod) {}, other: critical, open: true, want: []string{ruleEviction}},
+		{name: "critical before ordinary", pod: critical, other: func(*corev1.Pod) {}, want: []string{ruleEviction}},
+		{name: "daemon before ordinary", pod: daemon, other: func(*corev1.Pod) {}, want: []string{ruleEviction}},
+		{name: "daemon before critical", pod: daemon, other: critical},
+		{name: "critical daemon before critical", pod: func(p *corev1.Pod) { critical(p); daemon(p) }, other: critical, want: []string{ruleEviction}},
+		{name: "critical, and the other one stays", pod: critical, other: tolerates},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -218,6 +220,14 @@ func TestTurnsOfPods(t *testing.T) {
 				}
 				<-time.After(time.Hour) // virtual time
 				follow(t, w)
+				if node, _ := kubeapi.Find[*corev1.Node](w.platform.server, "", "node"); !tt.open {
+					node = node.DeepCopy()
+					node.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: "karpenter"}
+					node.Spec.Taints = []corev1.Taint{apiv1.DisruptedNoScheduleTaint()}
+					if err := w.platform.client.Update(t.Context(), node); err != nil {
+						t.Fatal(err)
+					}
+				}
 				claim := w.platform.claimOf("node").DeepCopy()
 				claim.Finalizers = []string{"test/stays"}
 				if err := w.platform.client.Update(t.Context(), claim); err != nil {

@@ -341,3 +341,18 @@ func (p *platform) registerDevices(e Event) error {
 	}
 	return nil
 }
+
+// statuses returns the status of the objects that users configure, by KIND/NAME.
+func (p *platform) statuses() map[string]map[string]any {
+	out := map[string]map[string]any{}
+	p.server.Each(func(o client.Object) {
+		switch o.(type) {
+		case *apiv1.NodePool, *awsv1.EC2NodeClass, *overlayv1alpha1.NodeOverlay, *autoscalingv1beta1.CapacityBuffer:
+			if content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o); err == nil {
+				status, _ := content["status"].(map[string]any)
+				out[o.GetObjectKind().GroupVersionKind().Kind+"/"+o.GetName()] = status
+			}
+		}
+	})
+	return out
+}

@@ -45,6 +45,8 @@ type Result struct {
 	Fleet []string
 	// Templates is the number of launch templates at the end.
 	Templates int
+	// Statuses has the status of the objects that users configure, by KIND/NAME.
+	Statuses map[string]map[string]any
 	// Told has the Kubernetes events of the operator, each as KIND REASON MESSAGE.
 	Told []string
 	// Length is the virtual time that was simulated.
@@ -64,11 +66,13 @@ func (r Result) Summary() string {
 //	event NodeClaim InsufficientCapacityError m5.large
 //	no event NodeClaim InsufficientCapacityError
 //	templates 0
+//	status NodePool/default nodes=2
 //
 // The first is Summary, the second Replaced. The third counts running instances of a NodePool, where * in their type, zone or
 // capacity type stands for any text. If there is such a line, each running instance must be in one of them. "fleet 0" means that
 // no instance runs. The fourth names an event about an object of the kind, with the reason, whose message has the text. The fifth
-// says that there is no such event. The last is the number of launch templates.
+// says that there is no such event. Then comes the number of launch templates. The last is a value in the status of an object that users
+// configure: its path has names of fields and, for the status of a condition, "conditions" and the type.
 func (r Result) Unmet(want string) (unmet []string) {
 	counted, listed := 0, false
 	for line := range strings.Lines(want) {
@@ -82,6 +86,10 @@ func (r Result) Unmet(want string) (unmet []string) {
 			got = fmt.Sprint("replaced ", r.Replaced)
 		case "templates":
 			got = fmt.Sprint("templates ", r.Templates)
+		case "status":
+			of, value, _ := strings.Cut(rest, " ")
+			path, _, _ := strings.Cut(value, "=")
+			got = fmt.Sprintf("status %s %s=%s", of, path, valueAt(r.Statuses[of], path))
 		case "fleet":
 			n, pattern, _ := strings.Cut(rest, " ")
 			some := r.running(pattern)
@@ -110,6 +118,28 @@ func (r Result) Unmet(want string) (unmet []string) {
 		unmet = append(unmet, fmt.Sprintf("%d of %d running instances are in lines of want: %q", counted, len(r.Fleet), r.Fleet))
 	}
 	return unmet
+}
+
+// valueAt returns the value at a path in a status as text, empty if there is none.
+func valueAt(status map[string]any, path string) string {
+	var value any = status
+	for name := range strings.SplitSeq(path, ".") {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[name]
+		case []any: // conditions
+			value = nil
+			for _, c := range v {
+				if c, ok := c.(map[string]any); ok && c["type"] == name {
+					value = c["status"]
+				}
+			}
+		}
+	}
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
 }
 
 // running returns the number of running instances that match a pattern, of all if it is empty.
@@ -193,7 +223,7 @@ func (w *World) result() Result {
 		}
 	}
 	return Result{
-		Fleet: fleet, Told: told, Templates: w.account.templates(), Replaced: w.judge.moves.replaced,
+		Fleet: fleet, Told: told, Statuses: w.platform.statuses(), Templates: w.account.templates(), Replaced: w.judge.moves.replaced,
 		Violations: w.judge.violations, Hash: w.trace.Hash(), Lines: w.trace.Lines(), Struck: w.faults.struck,
 		Launches: w.judge.fleet.launches, Terminations: w.judge.fleet.terminations, Disruptions: w.judge.moves.disruptions,
 		Length: time.Since(w.trace.start),

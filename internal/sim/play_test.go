@@ -10,7 +10,10 @@ func TestUnmet(t *testing.T) {
 	r := Result{
 		Launches: 3, Terminations: 1, Replaced: 1,
 		Fleet: []string{"a m5.large/us-east-1a/spot", "b m5.large/us-east-1b/on-demand"},
-		Told:  []string{"Node DisruptionBlocked budget is used up", "NodePool Ready "},
+		Statuses: map[string]map[string]any{"NodePool/default": {
+			"nodes": int64(2), "resources": map[string]any{"cpu": "4"}, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}},
+		}},
+		Told: []string{"Node DisruptionBlocked budget is used up", "NodePool Ready "},
 	}
 	for _, tt := range []struct{ want, unmet string }{
 		{"", ""},
@@ -26,6 +29,10 @@ func TestUnmet(t *testing.T) {
 		{"event Node DisruptionBlocked schedule", "no event Node DisruptionBlocked schedule"},
 		{"event NodePool DisruptionBlocked", "no event"},
 		{"fleets 2", "want fleets 2"},
+		{"status NodePool/default nodes=2\nstatus NodePool/default resources.cpu=4\nstatus NodePool/default conditions.Ready=True", ""},
+		{"status NodePool/default nodes=3", "nodes=2, want"},
+		{"status NodePool/default conditions.Gone=True", "conditions.Gone=, want"},
+		{"status NodePool/other nodes=2", "nodes=, want"},
 	} {
 		got := strings.Join(r.Unmet(tt.want), "\n")
 		if (got == "") != (tt.unmet == "") || !strings.Contains(got, tt.unmet) {

@@ -145,6 +145,8 @@ func cloudVerbs() map[string]verb {
 		"impair":           {usage: "N for D", least: 1, most: 1, lasts: true, do: do((*account).impair)},
 		"rebalance":        {usage: "N", least: 1, most: 1, do: do((*account).rebalance)},
 		"tag-image":        {usage: "ARCHITECTURE", least: 1, most: 1, do: do((*account).tagImage)},
+		"tag-subnet":       {usage: "ZONE", least: 1, most: 1, do: do((*account).tagSubnet)},
+		"junk-messages":    {usage: "N", least: 1, most: 1, do: do((*account).junk)},
 		"delete-templates": {do: do((*account).deleteTemplates)},
 		"delete-profiles":  {do: do((*account).deleteProfiles)},
 		"zonal-shift":      {usage: "ZONE for D", least: 1, most: 1, lasts: true, do: do((*account).shift)},
