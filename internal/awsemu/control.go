@@ -164,6 +164,14 @@ func (e *Emulator) Interrupt(in control.Interrupt) ([]string, error) {
 // ReleaseImages publishes a new release of Amazon Linux 2023, which the alias al2023@latest names from now on.
 func (e *Emulator) ReleaseImages() { e.world.ReleaseImages() }
 
+// Deprecate deprecates an image now.
+func (e *Emulator) Deprecate(image string) error {
+	if !e.world.Deprecate(image, e.world.Now()) {
+		return fmt.Errorf("deprecate image: there is no %s", image)
+	}
+	return nil
+}
+
 // Maintain sends one message about the retirement of instances, as a message of AWS may name several. They keep running.
 func (e *Emulator) Maintain(ids ...string) error {
 	if failure := e.world.ScheduleMaintenance(ids...); failure != nil {

@@ -144,21 +144,45 @@ func (a *account) rebalance(e Event) error {
 	return nil
 }
 
-// tagImage tags the newest image of Amazon Linux 2023 for an architecture, as for node classes that select images by the tag of the cluster.
+// tagImage tags the newest image of Amazon Linux 2023 for an architecture that is not tagged yet, as for node classes that select images
+// by the tag of the cluster.
 func (a *account) tagImage(e Event) error {
-	ctx := context.Background()
-	images, err := a.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
-		{Name: awssdk.String("architecture"), Values: []string{e.Args[0]}},
+	images, err := a.images(e.Args[0])
+	if err != nil {
+		return fmt.Errorf("%s: %w", e, err)
+	}
+	for _, i := range images {
+		if len(i.Tags) > 0 {
+			continue
+		}
+		_, err := a.ec2.CreateTags(context.Background(), &ec2.CreateTagsInput{
+			Resources: []string{*i.ImageId}, Tags: []ec2types.Tag{{Key: awssdk.String("karpenter.sh/discovery"), Value: awssdk.String(clusterName)}},
+		})
+		return err
+	}
+	return fmt.Errorf("%s: no image is left", e)
+}
+
+// deprecateImage deprecates the newest image of Amazon Linux 2023 for an architecture.
+func (a *account) deprecateImage(e Event) error {
+	images, err := a.images(e.Args[0])
+	if err != nil {
+		return fmt.Errorf("%s: %w", e, err)
+	}
+	return a.emulator.Deprecate(*images[0].ImageId)
+}
+
+// images returns the images of Amazon Linux 2023 for an architecture, newest first.
+func (a *account) images(architecture string) ([]ec2types.Image, error) {
+	out, err := a.ec2.DescribeImages(context.Background(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
+		{Name: awssdk.String("architecture"), Values: []string{architecture}},
 		{Name: awssdk.String("name"), Values: []string{"amazon-eks-node-al2023-*-standard-1.36-*"}},
 	}})
-	if err != nil || len(images.Images) == 0 {
-		return fmt.Errorf("%s: %d images, %w", e, len(images.Images), err)
+	if err != nil || len(out.Images) == 0 {
+		return nil, fmt.Errorf("%d images, %w", len(out.Images), err)
 	}
-	newest := slices.MaxFunc(images.Images, func(a, b ec2types.Image) int { return strings.Compare(*a.CreationDate, *b.CreationDate) })
-	_, err = a.ec2.CreateTags(ctx, &ec2.CreateTagsInput{
-		Resources: []string{*newest.ImageId}, Tags: []ec2types.Tag{{Key: awssdk.String("karpenter.sh/discovery"), Value: awssdk.String(clusterName)}},
-	})
-	return err
+	slices.SortFunc(out.Images, func(a, b ec2types.Image) int { return strings.Compare(*b.CreationDate, *a.CreationDate) })
+	return out.Images, nil
 }
 
 // tagSubnet gives the subnets of a zone that the cluster uses the tag "chosen".

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
@@ -35,7 +36,7 @@ func (d *drainRules) call(who string, q *kubeapi.Request, parts []string) {
 	case d.due(pod):
 	case deletes && pod.DeletionTimestamp == nil && !d.lost(node):
 		d.violate(ruleEviction, "%s deletes pod %s, which bypasses PodDisruptionBudgets, and its node %s has no deadline that is near", who, pod.Name, node)
-	case evicts && !d.cordoned(node):
+	case evicts && !d.reboots(node) && !d.cordoned(node):
 		d.violate(ruleEviction, "%s evicts pod %s, and its node %s takes new pods or traffic of load balancers", who, pod.Name, node)
 	case evicts && mustNotBeDisrupted(pod):
 		d.violate(ruleEviction, "%s evicts pod %s of node %s, which has the annotation %s", who, pod.Name, node, apiv1.DoNotDisruptAnnotationKey)
@@ -98,7 +99,13 @@ func (d *drainRules) leaving(node string) bool {
 		return true
 	}
 	c := d.world.platform.claimOf(node)
-	return c == nil || c.DeletionTimestamp != nil
+	return c == nil || c.DeletionTimestamp != nil || d.reboots(node)
+}
+
+// reboots reports whether a node is drained because it will be rebooted.
+func (d *drainRules) reboots(node string) bool {
+	c := d.world.platform.claimOf(node)
+	return c != nil && condition.IsTrue(c, apiv1.ConditionTypeRebooting)
 }
 
 // due reports whether the deadline of a pod's node is so near that the pod may be deleted by force.

@@ -32,6 +32,8 @@ import (
 
 // A platform is a Kubernetes cluster without the operator: the API server, kubelets, workloads and the scheduler.
 type platform struct {
+	// ahead is how far the clock of the API server is ahead, as its answers say.
+	ahead  time.Duration
 	server *kubeapi.Server
 	// client reads and writes without delay or faults.
 	client  client.Client
@@ -312,12 +314,16 @@ func (p *platform) makeNotReady(e Event) error {
 // setCondition lets an agent on some nodes report a condition for a while.
 func (p *platform) setCondition(e Event) error {
 	kind, status, _ := strings.Cut(e.Args[0], "=")
+	status, reason, _ := strings.Cut(status, "/")
 	return p.some(e, p.nodes(), func(o client.Object) error {
 		name := o.GetName()
 		p.driver.After(e.For, func() {
 			_ = p.cluster.Kubelets.Restore(name) // fails if the node was removed meanwhile
 			p.changed()
 		})
+		if err := p.cluster.Kubelets.SetReason(name, corev1.NodeConditionType(kind), reason); err != nil {
+			return err
+		}
 		return p.cluster.Kubelets.SetCondition(name, corev1.NodeConditionType(kind), corev1.ConditionStatus(status))
 	})
 }

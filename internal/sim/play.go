@@ -47,6 +47,8 @@ type Result struct {
 	Templates int
 	// Statuses has the status of the objects that users configure, by KIND/NAME.
 	Statuses map[string]map[string]any
+	// Pods counts the running pods at the end by their annotations, each as KEY=VALUE.
+	Pods map[string]int
 	// Told has the Kubernetes events of the operator, each as KIND REASON MESSAGE.
 	Told []string
 	// Length is the virtual time that was simulated.
@@ -66,12 +68,13 @@ func (r Result) Summary() string {
 //	event NodeClaim InsufficientCapacityError m5.large
 //	no event NodeClaim InsufficientCapacityError
 //	templates 0
+//	pods 1 example.com/important=yes
 //	status NodePool/default nodes=2
 //
 // The first is Summary, the second Replaced. The third counts running instances of a NodePool, where * in their type, zone or
 // capacity type stands for any text. If there is such a line, each running instance must be in one of them. "fleet 0" means that
 // no instance runs. The fourth names an event about an object of the kind, with the reason, whose message has the text. The fifth
-// says that there is no such event. Then comes the number of launch templates. The last is a value in the status of an object that users
+// says that there is no such event. Then come the number of launch templates and that of running pods with an annotation. The last is a value in the status of an object that users
 // configure: its path has names of fields and, for the status of a condition, "conditions" and the type.
 func (r Result) Unmet(want string) (unmet []string) {
 	counted, listed := 0, false
@@ -86,6 +89,9 @@ func (r Result) Unmet(want string) (unmet []string) {
 			got = fmt.Sprint("replaced ", r.Replaced)
 		case "templates":
 			got = fmt.Sprint("templates ", r.Templates)
+		case "pods":
+			_, annotation, _ := strings.Cut(rest, " ")
+			got = fmt.Sprintf("pods %d %s", r.Pods[annotation], annotation)
 		case "status":
 			of, value, _ := strings.Cut(rest, " ")
 			path, _, _ := strings.Cut(value, "=")
@@ -222,8 +228,16 @@ func (w *World) result() Result {
 			told = append(told, fmt.Sprintf("%s %s %s", e.InvolvedObject.Kind, e.Reason, e.Message))
 		}
 	}
+	pods := map[string]int{}
+	for _, p := range kubeapi.List[*corev1.Pod](w.platform.server) {
+		if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+			for key, value := range p.Annotations {
+				pods[key+"="+value]++
+			}
+		}
+	}
 	return Result{
-		Fleet: fleet, Told: told, Statuses: w.platform.statuses(), Templates: w.account.templates(), Replaced: w.judge.moves.replaced,
+		Pods: pods, Fleet: fleet, Told: told, Statuses: w.platform.statuses(), Templates: w.account.templates(), Replaced: w.judge.moves.replaced,
 		Violations: w.judge.violations, Hash: w.trace.Hash(), Lines: w.trace.Lines(), Struck: w.faults.struck,
 		Launches: w.judge.fleet.launches, Terminations: w.judge.fleet.terminations, Disruptions: w.judge.moves.disruptions,
 		Length: time.Since(w.trace.start),

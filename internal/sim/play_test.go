@@ -10,6 +10,7 @@ func TestUnmet(t *testing.T) {
 	r := Result{
 		Launches: 3, Terminations: 1, Replaced: 1,
 		Fleet: []string{"a m5.large/us-east-1a/spot", "b m5.large/us-east-1b/on-demand"},
+		Pods:  map[string]int{"a=b": 2},
 		Statuses: map[string]map[string]any{"NodePool/default": {
 			"nodes": int64(2), "resources": map[string]any{"cpu": "4"}, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}},
 		}},
@@ -30,6 +31,8 @@ func TestUnmet(t *testing.T) {
 		{"event NodePool DisruptionBlocked", "no event"},
 		{"fleets 2", "want fleets 2"},
 		{"status NodePool/default nodes=2\nstatus NodePool/default resources.cpu=4\nstatus NodePool/default conditions.Ready=True", ""},
+		{"pods 2 a=b\npods 0 a=c", ""},
+		{"pods 1 a=b", "pods 2 a=b, want"},
 		{"status NodePool/default nodes=3", "nodes=2, want"},
 		{"status NodePool/default conditions.Gone=True", "conditions.Gone=, want"},
 		{"status NodePool/other nodes=2", "nodes=, want"},

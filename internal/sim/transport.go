@@ -73,7 +73,7 @@ func (k kubeLink) RoundTrip(r *http.Request) (*http.Response, error) {
 	if w.platform.server.Describes(q) {
 		// Clients hold mutexes during discovery. A goroutine that waits for a mutex is not blocked in the sense of synctest, so
 		// a delay would stop the simulation.
-		return kubeapi.HTTP(r, w.platform.server.Serve(q), nil, time.Now()), nil
+		return kubeapi.HTTP(r, w.platform.server.Serve(q), nil, time.Now().Add(w.platform.ahead)), nil
 	}
 	if strings.HasSuffix(q.Path, "/events") || strings.Contains(q.Path, "/events/") {
 		// Events are written without delay and faults. Goroutines publish them at the same time, in an order that may
@@ -83,7 +83,7 @@ func (k kubeLink) RoundTrip(r *http.Request) (*http.Response, error) {
 				reply(answer{err: errDown})
 				return
 			}
-			reply(answer{response: kubeapi.HTTP(r, w.platform.server.Serve(q), nil, time.Now())})
+			reply(answer{response: kubeapi.HTTP(r, w.platform.server.Serve(q), nil, time.Now().Add(w.platform.ahead))})
 		})
 	}
 	return k.send(r.Context(), q.Method+" "+q.Path+"?"+queryOf(q)+" "+string(q.Body), func(reply func(answer)) {
@@ -98,7 +98,7 @@ func (k kubeLink) RoundTrip(r *http.Request) (*http.Response, error) {
 				reply(answer{err: errDown})
 				return
 			case fail:
-				reply(answer{response: kubeapi.HTTP(r, fate.response, nil, time.Now())})
+				reply(answer{response: kubeapi.HTTP(r, fate.response, nil, time.Now().Add(w.platform.ahead))})
 				return
 			}
 			resp := k.serve(q)
@@ -113,11 +113,11 @@ func (k kubeLink) RoundTrip(r *http.Request) (*http.Response, error) {
 				return
 			}
 			if resp.Watch == nil {
-				reply(answer{response: kubeapi.HTTP(r, resp, nil, time.Now())})
+				reply(answer{response: kubeapi.HTTP(r, resp, nil, time.Now().Add(w.platform.ahead))})
 				return
 			}
 			s := k.stream(resp.Watch)
-			reply(answer{response: kubeapi.HTTP(r, resp, s, time.Now())})
+			reply(answer{response: kubeapi.HTTP(r, resp, s, time.Now().Add(w.platform.ahead))})
 		})
 	})
 }

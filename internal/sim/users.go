@@ -199,7 +199,7 @@ func (u users) protect(o client.Object, d time.Duration) error {
 	return set("true")
 }
 
-// annotate sets an annotation of some nodes, NodeClaims or NodePools.
+// annotate sets an annotation of some nodes, NodeClaims, NodePools or running pods.
 func (u users) annotate(e Event) error {
 	var all []client.Object
 	switch e.Args[0] {
@@ -211,8 +211,14 @@ func (u users) annotate(e Event) error {
 		for _, p := range kubeapi.List[*apiv1.NodePool](u.server) {
 			all = append(all, p)
 		}
+	case "pod":
+		for _, p := range kubeapi.List[*corev1.Pod](u.server) {
+			if p.Spec.NodeName != "" && !ended(p) && !ofDaemonSet(p) {
+				all = append(all, p)
+			}
+		}
 	default:
-		return fmt.Errorf("%s: the kind is none of node, nodeclaim and nodepool", e)
+		return fmt.Errorf("%s: the kind is none of node, nodeclaim, nodepool and pod", e)
 	}
 	key, value, _ := strings.Cut(e.Args[1], "=")
 	return u.some(e, all, func(o client.Object) error {

@@ -109,6 +109,13 @@ func apiVerbs() map[string]verb {
 		"watch-gap": {usage: "[KIND] for D", most: 1, lasts: true, fault: true, hampers: true, counted: true, do: func(w *World, e Event) error {
 			return w.processes.gap(e)
 		}},
+		// The clock of the API server is ahead. Only stories have this verb.
+		"api-clock": {usage: "D for D", least: 1, most: 1, lasts: true, hampers: true, do: func(w *World, e Event) error {
+			d, err := e.duration(0)
+			w.platform.ahead = d
+			w.driver.After(e.For, func() { w.platform.ahead = 0 })
+			return err
+		}},
 		"lose-claims": {usage: "N", least: 1, most: 1, fault: true, hampers: true, do: func(w *World, e Event) error {
 			return w.platform.some(e, w.platform.claims(), func(o client.Object) error { return w.platform.server.Lose(o) })
 		}},
@@ -145,6 +152,7 @@ func cloudVerbs() map[string]verb {
 		"impair":           {usage: "N for D", least: 1, most: 1, lasts: true, do: do((*account).impair)},
 		"rebalance":        {usage: "N", least: 1, most: 1, do: do((*account).rebalance)},
 		"tag-image":        {usage: "ARCHITECTURE", least: 1, most: 1, do: do((*account).tagImage)},
+		"deprecate-image":  {usage: "ARCHITECTURE", least: 1, most: 1, do: do((*account).deprecateImage)},
 		"tag-subnet":       {usage: "ZONE", least: 1, most: 1, do: do((*account).tagSubnet)},
 		"junk-messages":    {usage: "N", least: 1, most: 1, do: do((*account).junk)},
 		"delete-templates": {do: do((*account).deleteTemplates)},
@@ -162,7 +170,7 @@ func nodeVerbs() map[string]verb {
 		"node-dies": {usage: "N", least: 1, most: 1, fault: true, do: do((*platform).killKubelets)},
 		// Only stories have this verb: it does nothing unless a node is drained at that time.
 		"drained-node-dies": {usage: "N", least: 1, most: 1, do: do((*platform).killDrainedKubelets)},
-		"node-condition":    {usage: "TYPE=STATUS N for D", least: 2, most: 2, lasts: true, do: do((*platform).setCondition)},
+		"node-condition":    {usage: "TYPE=STATUS[/REASON] N for D", least: 2, most: 2, lasts: true, do: do((*platform).setCondition)},
 		"register-devices":  {usage: "RESOURCE N", least: 2, most: 2, do: do((*platform).registerDevices)},
 		"node-unready":      {usage: "N for D", least: 1, most: 1, lasts: true, fault: true, do: do((*platform).makeNotReady)},
 	}

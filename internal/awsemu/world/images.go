@@ -105,6 +105,18 @@ func (w *World) ReleaseImages() {
 	slices.SortFunc(w.images, func(a, b Image) int { return compareText(a.ID, b.ID) })
 }
 
+// Deprecate sets when an image of any owner is deprecated, and reports whether it exists.
+func (w *World) Deprecate(id string, at time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.images, func(i Image) bool { return i.ID == id })
+	if i < 0 {
+		return false
+	}
+	w.images[i].Deprecated = at
+	return true
+}
+
 // imageID derives an image's id from region and name.
 func imageID(region, name string) string {
 	h := fnv.New64a()

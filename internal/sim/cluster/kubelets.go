@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,8 +49,9 @@ type kubelet struct {
 	killed  bool
 	// silentSince is when the kubelet was seen to have stopped; zero while it runs.
 	silentSince time.Time
-	// conditions are those that a test has set.
+	// conditions are those that a test has set, and reasons their reasons. A condition without one has a usual reason.
 	conditions map[corev1.NodeConditionType]corev1.ConditionStatus
+	reasons    map[corev1.NodeConditionType]string
 }
 
 func newKubelets(c *Cluster) *Kubelets {
@@ -68,6 +70,11 @@ func (k *Kubelets) SetCondition(node string, kind corev1.NodeConditionType, stat
 	return k.change(node, func(s *kubelet) { s.conditions[kind] = status })
 }
 
+// SetReason sets the reason of a condition that SetCondition sets.
+func (k *Kubelets) SetReason(node string, kind corev1.NodeConditionType, reason string) error {
+	return k.change(node, func(s *kubelet) { s.reasons[kind] = reason })
+}
+
 // MakeNotReady makes a kubelet report that its node is not ready. The kubelet and its pods continue to run.
 func (k *Kubelets) MakeNotReady(node string) error {
 	return k.SetCondition(node, corev1.NodeReady, corev1.ConditionFalse)
@@ -79,6 +86,7 @@ func (k *Kubelets) Restore(node string) error {
 		s.killed = false
 		for kind := range s.conditions {
 			s.conditions[kind] = healthy(kind)
+			delete(s.reasons, kind)
 		}
 	})
 }
@@ -106,7 +114,9 @@ func (k *Kubelets) wake(name string) {
 func (k *Kubelets) of(node *corev1.Node) *kubelet {
 	s := k.nodes[node.Name]
 	if s == nil || s.uid != node.UID {
-		s = &kubelet{uid: node.UID, conditions: map[corev1.NodeConditionType]corev1.ConditionStatus{}}
+		s = &kubelet{
+			uid: node.UID, conditions: map[corev1.NodeConditionType]corev1.ConditionStatus{}, reasons: map[corev1.NodeConditionType]string{},
+		}
 		k.nodes[node.Name] = s
 	}
 	return s
@@ -203,7 +213,7 @@ func (k *Kubelets) report(now time.Time, node *corev1.Node, s *kubelet) error {
 			delete(s.conditions, kind)
 			continue
 		}
-		changed = setNodeCondition(node, kind, want[kind], reasonOf(kind, want[kind]), now) || changed
+		changed = setNodeCondition(node, kind, want[kind], cmp.Or(s.reasons[kind], reasonOf(kind, want[kind])), now) || changed
 	}
 	if !changed {
 		return nil
