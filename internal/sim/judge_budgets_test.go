@@ -40,7 +40,7 @@ func TestBudgetsWithSchedulesApply(t *testing.T) {
 				w := &World{processes: &processes{replicas: map[string]*replica{"a": nil}}, faults: newFaults(nil)}
 				m := &moveRules{judge: &judge{world: w}}
 				w.faults.hampered = time.Now().Add(tt.fault)
-				time.Sleep(tt.at)
+				<-time.After(tt.at) // virtual time
 				b := apiv1.Budget{Nodes: "0", Schedule: ptr.To(tt.schedule), Duration: &apiv1.Duration{Duration: tt.duration}}
 				if got := m.active(b); got != tt.want {
 					t.Errorf("at %s, applies is %t, want %t", tt.at, got, tt.want)

@@ -111,13 +111,21 @@ func (s *step) firstConditions() []corev1.NodeCondition {
 	}
 }
 
+// bootID returns the ID of the current boot of a machine, which is another after each reboot.
+func bootID(m Machine) string {
+	if m.Reboots == 0 {
+		return systemUUID("boot/" + m.ID)
+	}
+	return systemUUID(fmt.Sprintf("boot/%s/%d", m.ID, m.Reboots))
+}
+
 // nodeInfo describes the operating system. The system UUID distinguishes the machine from later machines with the same name.
 func nodeInfo(m Machine, version, arch, system string) corev1.NodeSystemInfo {
 	if m.Kubernetes != "" {
 		version = m.Kubernetes
 	}
 	info := corev1.NodeSystemInfo{
-		MachineID: strings.ReplaceAll(systemUUID(m.ID), "-", ""), SystemUUID: systemUUID(m.ID), BootID: systemUUID("boot/" + m.ID),
+		MachineID: strings.ReplaceAll(systemUUID(m.ID), "-", ""), SystemUUID: systemUUID(m.ID), BootID: bootID(m),
 		KernelVersion: "6.12.46-66.121.amzn2023.x86_64", OSImage: "Amazon Linux 2023.9.20251027",
 		ContainerRuntimeVersion: "containerd://2.1.4", KubeletVersion: "v" + version + ".3",
 		OperatingSystem: system, Architecture: arch,
@@ -157,7 +165,12 @@ func (s *step) register(ctx context.Context, node *corev1.Node) error {
 		return wrap("get node", node.Name, err)
 	}
 	if old.Status.NodeInfo.SystemUUID == node.Status.NodeInfo.SystemUUID {
-		return nil
+		if old.Status.NodeInfo.BootID == node.Status.NodeInfo.BootID {
+			return nil
+		}
+		old.Status.NodeInfo = node.Status.NodeInfo
+		_, err := nodes.UpdateStatus(ctx, old, metav1.UpdateOptions{})
+		return wrap("update status of node", node.Name, err)
 	}
 	if err := nodes.Delete(ctx, node.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return wrap("delete node of an earlier machine", node.Name, err)

@@ -95,3 +95,18 @@ func TestMissingNodeComesBackWithAReboot(t *testing.T) {
 		t.Errorf("after a reboot the node is %+v, want one with a provider ID", n)
 	}
 }
+
+// A reboot gives the Node another boot ID, by which it can be told that the machine has started again.
+func TestRebootHasABootID(t *testing.T) {
+	m := goodMachine(t)
+	m.Power = On
+	b := newBench(t, m)
+	b.at(4*time.Second, 5*time.Second)
+	b.at(6*time.Second, 0)
+	first := b.node(m.Node).Status.NodeInfo
+	b.cloud.machines[0].Reboots++
+	b.at(8*time.Second, 9*time.Second)
+	if now := b.node(m.Node).Status.NodeInfo; now.BootID == first.BootID || now.SystemUUID != first.SystemUUID {
+		t.Errorf("after a reboot the node has %+v, before %+v", now, first)
+	}
+}

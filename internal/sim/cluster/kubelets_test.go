@@ -54,6 +54,42 @@ func TestPodStartsAndEnds(t *testing.T) {
 	w.wantReady("web", 1)
 }
 
+func TestPodIsNeverReady(t *testing.T) {
+	w := newWorld(t, 1)
+	w.addNode("a", "z1")
+	template := Template("web", "1", "1Gi")
+	template.Annotations = map[string]string{NeverReady: "true"}
+	create(w, Deployment("default", "web", 1, template))
+	w.run(time.Minute)
+	pod := w.podsOf("web")[0]
+	if ok, _ := podReady(pod); ok || pod.Status.Phase != corev1.PodRunning || pod.Status.ContainerStatuses[0].Ready {
+		t.Errorf("the pod is %s with conditions %v and containers %v", pod.Status.Phase, pod.Status.Conditions, pod.Status.ContainerStatuses)
+	}
+}
+
+func TestConditionHasItsReason(t *testing.T) {
+	w := newWorld(t, 1)
+	w.addNode("a", "z1")
+	w.run(5 * time.Second)
+	const kind = corev1.NodeConditionType("DisksReady")
+	if err := w.Kubelets.SetReason("a", kind, "Worn"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Kubelets.SetCondition("a", kind, corev1.ConditionFalse); err != nil {
+		t.Fatal(err)
+	}
+	w.run(time.Second)
+	reason := ""
+	for _, c := range find[*corev1.Node](w, "", "a").Status.Conditions {
+		if c.Type == kind {
+			reason = c.Reason
+		}
+	}
+	if reason != "Worn" {
+		t.Errorf("the reason is %q", reason)
+	}
+}
+
 func TestGracePeriodBoundsTheEnd(t *testing.T) {
 	w := newWorld(t, 1)
 	w.addNode("a", "z1")
