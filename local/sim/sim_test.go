@@ -155,6 +155,7 @@ var (
 	twice   = flag.Bool("twice", false, "play each seed twice, and fail if the traces differ")
 	length  = flag.Duration("length", 2*time.Hour, "the virtual time that TestSeeds simulates for each seed, at least 20m")
 	brief   = flag.Uint64("brief", 10, "how many seeds TestBriefSeeds plays")
+	from    = flag.Uint64("brief-from", 1, "the first seed of TestBriefSeeds")
 	stop    = flag.Bool("stop", false, "end TestSeeds and TestStories after the first scenario that fails")
 	tell    = flag.Bool("report", false, "print a line with JSON for each scenario")
 	list    = flag.String("list", "", "append the lines of -report to this file, and leave out the seeds that are in it")
@@ -166,7 +167,7 @@ const briefly = 20 * time.Minute
 
 // TestBriefSeeds plays the scenarios of many seeds for a short time each.
 func TestBriefSeeds(t *testing.T) {
-	divide(t, batch{first: 1, count: *brief, stride: 1, length: briefly})
+	divide(t, batch{first: *from, count: *brief, stride: 1, length: briefly})
 }
 
 // A batch is a number of seeds that are played for the same virtual time. Stride is the difference between two seeds.
