@@ -28,7 +28,7 @@ func (a *account) changeGroups(e Event) error {
 	ctx := context.Background()
 	groups, err := a.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{})
 	if err != nil || len(groups.SecurityGroups) == 0 {
-		return fmt.Errorf("%s: %d security groups, %w", e, len(groups.SecurityGroups), err)
+		return fmt.Errorf("%s: %d security groups, error %v", e, len(groups.SecurityGroups), err)
 	}
 	for _, id := range ids {
 		_, err := a.ec2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{
@@ -47,7 +47,7 @@ func (a *account) deleteTemplates(e Event) error {
 	ctx := context.Background()
 	out, err := a.ec2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{})
 	if err != nil || len(out.LaunchTemplates) == 0 {
-		return fmt.Errorf("%s: %d launch templates, %w", e, len(out.LaunchTemplates), err)
+		return fmt.Errorf("%s: %d launch templates, error %v", e, len(out.LaunchTemplates), err)
 	}
 	for _, t := range out.LaunchTemplates {
 		if _, err := a.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId}); err != nil {
@@ -67,7 +67,7 @@ func (a *account) deleteProfiles(e Event) error {
 	})
 	out, err := client.ListInstanceProfiles(ctx, &iam.ListInstanceProfilesInput{})
 	if err != nil || len(out.InstanceProfiles) == 0 {
-		return fmt.Errorf("%s: %d instance profiles, %w", e, len(out.InstanceProfiles), err)
+		return fmt.Errorf("%s: %d instance profiles, error %v", e, len(out.InstanceProfiles), err)
 	}
 	for _, p := range out.InstanceProfiles {
 		for _, r := range p.Roles {
@@ -179,7 +179,7 @@ func (a *account) images(architecture string) ([]ec2types.Image, error) {
 		{Name: awssdk.String("name"), Values: []string{"amazon-eks-node-al2023-*-standard-1.36-*"}},
 	}})
 	if err != nil || len(out.Images) == 0 {
-		return nil, fmt.Errorf("%d images, %w", len(out.Images), err)
+		return nil, fmt.Errorf("%d images, error %v", len(out.Images), err)
 	}
 	slices.SortFunc(out.Images, func(a, b ec2types.Image) int { return strings.Compare(*b.CreationDate, *a.CreationDate) })
 	return out.Images, nil
@@ -192,7 +192,7 @@ func (a *account) tagSubnet(e Event) error {
 		{Name: awssdk.String("availability-zone"), Values: e.Args}, {Name: awssdk.String("tag:karpenter.sh/discovery"), Values: []string{clusterName}},
 	}})
 	if err != nil || len(subnets.Subnets) == 0 {
-		return fmt.Errorf("%s: %d subnets, %w", e, len(subnets.Subnets), err)
+		return fmt.Errorf("%s: %d subnets, error %v", e, len(subnets.Subnets), err)
 	}
 	var ids []string
 	for _, s := range subnets.Subnets {

@@ -102,7 +102,7 @@ func (s supplyRules) nodesOf(pool string) (n int64) {
 	return n
 }
 
-// headroomOf returns the template of the pods of a CapacityBuffer, and for how many of them it asks. It does not know spec.limits.
+// headroomOf returns the template of the pods of a CapacityBuffer, and for how many of them it asks. Of spec.limits it knows cpu.
 func (s supplyRules) headroomOf(b *autoscalingv1beta1.CapacityBuffer) (corev1.PodTemplateSpec, int64) {
 	if ref := b.Spec.ScalableRef; ref != nil {
 		d, ok := kubeapi.Find[*appsv1.Deployment](s.world.platform.server, b.Namespace, ref.Name)
