@@ -60,6 +60,14 @@ func (e *Emulator) Changed() <-chan struct{} { return hardware{e}.Changed() }
 // hardware implements machine.Cloud with the account's instances.
 type hardware struct{ e *Emulator }
 
+// bootsAt returns when an instance began to boot for the last time.
+func bootsAt(i world.Instance) time.Time {
+	if i.RebootedAt.After(i.RunningAt) {
+		return i.RebootedAt
+	}
+	return i.RunningAt
+}
+
 // Machines returns all instances that still exist, in any state.
 func (h hardware) Machines() []machine.Machine {
 	now := h.e.world.Now()
@@ -76,7 +84,7 @@ func (h hardware) Machines() []machine.Machine {
 			Type: t, Zone: i.Zone, ZoneID: i.ZoneID, Region: h.e.world.Region(), Arch: i.Arch,
 			Family: string(i.Image.Family), Variant: i.Image.Variant, Kubernetes: i.Image.Kubernetes,
 			UserData: i.Data.UserData, RootGiB: rootGiB(i), EFAs: fabricAdapters(i),
-			RunningAt: i.RunningAt, Reboots: i.Reboots, BootDelay: time.Duration(boot.Delay), NeverJoins: boot.Never, LastWords: boot.Console,
+			RunningAt: bootsAt(i), Reboots: i.Reboots, BootDelay: time.Duration(boot.Delay), NeverJoins: boot.Never, LastWords: boot.Console,
 		}
 		if !m.NeverJoins && h.e.turnedAway(i) {
 			m.NeverJoins, m.LastWords = true, "kubelet: Unable to register node with API server: Unauthorized"

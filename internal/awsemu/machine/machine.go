@@ -36,7 +36,7 @@ type Machine struct {
 	EFAs                 int    // number of EFAs among the network interfaces of the launch
 
 	Power      Power
-	RunningAt  time.Time
+	RunningAt  time.Time     // when it began to boot for the last time
 	Reboots    int           // number of reboots
 	BootDelay  time.Duration // replaces Config.BootDelay if positive
 	NeverJoins bool

@@ -42,6 +42,8 @@ type Instance struct {
 
 	Launched  time.Time
 	RunningAt time.Time
+	// RebootedAt is the time of the last reboot, zero if there was none.
+	RebootedAt time.Time
 	// EndsAt is when the instance begins to shut down, GoneAt when it is terminated. Both are zero until its end is requested
 	// or planned. They may be in the future.
 	EndsAt, GoneAt time.Time
@@ -241,6 +243,7 @@ func (w *World) Reboot(ids []string) *wire.Error {
 	}
 	for _, id := range ids {
 		w.instances[id].Reboots++
+		w.instances[id].RebootedAt = now
 	}
 	w.notify()
 	return nil

@@ -20,6 +20,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // Keys that upstream 1.15 adds, as literals.
@@ -58,6 +59,7 @@ func TestTakeOverFromUpstream115(t *testing.T) {
 	p.rebootAsUpstream(t, requested, "RebootRequested", map[string]string{rebootBoundKey: "0s"})
 	p.rebootAsUpstream(t, issued, "RebootIssued", map[string]string{rebootBoundKey: "5m0s", preBootIDKey: "before"})
 
+	p.bootAfter(t, time.Hour)
 	mark := p.now(t)
 	stop := p.startWith(t, values)
 	p.Poll(t, func(context.Context) string { return p.stamped(nodes) })
@@ -70,7 +72,7 @@ func TestTakeOverFromUpstream115(t *testing.T) {
 	p.handsOver(t, requested)
 
 	p.stampAsUpstream(t)
-	p.bootAgain(t, requested)
+	p.bootAfter(t, 0)
 	p.startWith(t, values)
 	p.Poll(t, func(context.Context) string { return p.rebootEnded(t, requested) })
 	p.Poll(t, func(context.Context) string { return p.stamped(nodes) })
@@ -249,10 +251,17 @@ func (p *place) rebootEnded(t *testing.T, n upstreamNode) string {
 	return ""
 }
 
-// bootAgain acts as the kubelet of a rebooted instance: the node gets another boot ID.
-func (p *place) bootAgain(t *testing.T, n upstreamNode) {
+// bootAfter sets how long instances take to boot, also after a reboot. Zero is the usual time of some seconds.
+func (p *place) bootAfter(t *testing.T, d time.Duration) {
 	t.Helper()
-	p.changeNode(t, n, func(node *corev1.Node) { node.Status.NodeInfo.BootID = "after" })
+	ctx := context.WithoutCancel(t.Context())
+	err := p.Steer().ClearBoot(ctx)
+	if d > 0 {
+		err = p.Steer().SetBoot(ctx, control.Boot{Delay: control.Duration(d)})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (p *place) current(t *testing.T, n upstreamNode) (*apiv1.NodeClaim, *corev1.Node) {
