@@ -85,10 +85,17 @@ func (d *demandRules) runs(p *corev1.Pod) bool {
 	case p.Spec.NodeName != "" && p.DeletionTimestamp == nil:
 		return p.Status.Phase != corev1.PodPending
 	case p.DeletionTimestamp != nil && d.world.platform.dark[p.Spec.NodeName]:
-		// The pod's kubelet has stopped, so the pod ends only when its node is removed.
-		return !d.drains.leaving(p.Spec.NodeName)
+		// The pod's kubelet has stopped, so the pod ends only when its node is removed. A drain waits for pods within their grace period.
+		return !d.drains.leaving(p.Spec.NodeName) || d.graceLasts(p.Spec.NodeName)
 	}
 	return false
+}
+
+// graceLasts reports whether a pod of a node is being deleted and its grace period has not passed.
+func (d *demandRules) graceLasts(node string) bool {
+	return slices.ContainsFunc(kubeapi.List[*corev1.Pod](d.world.platform.server), func(p *corev1.Pod) bool {
+		return p.Spec.NodeName == node && !ended(p) && p.DeletionTimestamp != nil && p.DeletionTimestamp.After(time.Now())
+	})
 }
 
 // invalidScore is a part of the message of kube-scheduler about a pod that it cannot schedule because the requests of another pod, which is

@@ -187,3 +187,41 @@ func TestRequestsBeyondInt64(t *testing.T) {
 		t.Errorf("got %dm, want 1500m", got)
 	}
 }
+
+// A pod on a leaving node whose kubelet is dead must go, unless the drain waits for a pod within its grace period.
+func TestPodsOfDeadNodes(t *testing.T) {
+	for _, tt := range []struct {
+		grace int64 // seconds
+		runs  bool
+	}{{30, false}, {10_000_000_000, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := worldWithReplica(t)
+			addNode(t, w, "node", cpuRequests("1"))
+			pod := podFor("1")
+			pod.Spec.TerminationGracePeriodSeconds = &tt.grace
+			if err := w.platform.client.Create(t.Context(), pod); err != nil {
+				t.Fatal(err)
+			}
+			target := corev1.ObjectReference{Kind: "Node", Name: "node"}
+			if err := w.platform.client.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: target}); err != nil {
+				t.Fatal(err)
+			}
+			claim := w.platform.claimOf("node").DeepCopy()
+			claim.Finalizers = []string{"test/stays"}
+			if err := w.platform.client.Update(t.Context(), claim); err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range []client.Object{claim, pod} {
+				if err := w.platform.client.Delete(t.Context(), o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.platform.dark["node"] = true
+			<-time.After(5 * time.Minute) // virtual time
+			stored, _ := kubeapi.Find[*corev1.Pod](w.platform.server, pod.Namespace, pod.Name)
+			if got := w.judge.demand.runs(stored); got != tt.runs {
+				t.Errorf("with a grace period of %d s, runs is %t", tt.grace, got)
+			}
+		})
+	}
+}

@@ -210,6 +210,10 @@ func selectsPod(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 // relisted is how long after a fault the operator may miss a pod that comes and goes: until then it waits to begin a watch again.
 const relisted = time.Minute
 
+// inexact is how much earlier than consolidateAfter a node may be consolidated. The time of the last pod event is stored in seconds, and the
+// clock of a replica is set in seconds after it jumped.
+const inexact = 2 * time.Second
+
 // checkConsolidateAfter checks that consolidateAfter has passed since the last pod event of a node that is consolidated. It leaves out events
 // during a fault: the operator does not learn of a pod that was removed while it did not run.
 func (p *protectionRules) checkConsolidateAfter(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
@@ -224,7 +228,7 @@ func (p *protectionRules) checkConsolidateAfter(n *corev1.Node, c *apiv1.NodeCla
 		return
 	}
 	for _, at := range p.events[n.Name] {
-		if p.mustHaveSeen(at, "pods") && time.Since(at) < min(*wait-time.Second, p.unhampered()-relisted) {
+		if p.mustHaveSeen(at, "pods") && time.Since(at) < min(*wait-inexact, p.unhampered()-relisted) {
 			p.violate(ruleConsolidateAfter, "node %s is disrupted (%s) %s after a pod event, and consolidateAfter of its NodePool %s is %s", n.Name, reason,
 				time.Since(at).Round(time.Second), name, *wait)
 			return
