@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"k8s.io/client-go/kubernetes"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -38,7 +39,8 @@ const awsURL = "http://aws.sim"
 // An account is the emulated AWS account. It also has instances that do not belong to the operator.
 type account struct {
 	emulator *awsemu.Emulator
-	// ec2 is a client whose calls are carried out immediately and without faults.
+	// aws is for clients whose calls are carried out immediately and without faults. ec2 is one of them.
+	aws    awssdk.Config
 	ec2    *ec2.Client
 	driver *Driver
 	// strangers are the ids of the instances that do not belong to the operator.
@@ -78,10 +80,11 @@ func newAccount(w *World) (*account, error) {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	w.platform.add(&machines{emulator: a.emulator, runner: a.emulator.Machines(machine.Config{Client: client})})
-	a.ec2 = ec2.New(ec2.Options{
+	a.aws = awssdk.Config{
 		Region: region, BaseEndpoint: awssdk.String(awsURL), HTTPClient: &http.Client{Transport: inProcess{a.emulator}},
 		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
-	})
+	}
+	a.ec2 = ec2.NewFromConfig(a.aws)
 	return a, a.placeStrangers()
 }
 
@@ -256,17 +259,31 @@ const stormLength = 30 * time.Minute
 
 // spotStorm reclaims all spot instances of a zone and leaves no spot capacity there for stormLength.
 func (a *account) spotStorm(e Event) error {
-	for _, i := range a.emulator.Instances() {
-		if i.Zone == e.Args[0] && i.Capacity == apiv1.CapacityTypeSpot && i.State == "running" {
-			if _, err := a.emulator.Interrupt(control.Interrupt{Instance: i.ID}); err != nil {
-				return fmt.Errorf("%s: %w", e, err)
-			}
-			a.noticed[i.ID] = time.Now()
-		}
+	if err := a.reclaim(e, func(i control.Instance) bool { return i.Zone == e.Args[0] }); err != nil {
+		return err
 	}
 	pool := control.Pool{Zone: e.Args[0], Capacity: apiv1.CapacityTypeSpot}
 	a.emulator.ICE(pool)
 	a.driver.After(stormLength, func() { a.emulator.ClearCapacity(pool) })
+	return nil
+}
+
+// reclaimType reclaims all spot instances of a type, in any zone.
+func (a *account) reclaimType(e Event) error {
+	return a.reclaim(e, func(i control.Instance) bool { return i.Type == e.Args[0] })
+}
+
+// reclaim interrupts the running spot instances that are chosen.
+func (a *account) reclaim(e Event, chosen func(control.Instance) bool) error {
+	for _, i := range a.emulator.Instances() {
+		if i.Capacity != apiv1.CapacityTypeSpot || i.State != "running" || !chosen(i) {
+			continue
+		}
+		if _, err := a.emulator.Interrupt(control.Interrupt{Instance: i.ID}); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+		a.noticed[i.ID] = time.Now()
+	}
 	return nil
 }
 
@@ -289,21 +306,6 @@ func (a *account) releaseImages(Event) error {
 	return nil
 }
 
-// endInstances terminates instances without the operator, as a user does in the console of AWS.
-func (a *account) endInstances(e Event) error {
-	ids, err := a.some(e)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		_, err := a.ec2.TerminateInstances(context.Background(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
-		if err != nil {
-			return fmt.Errorf("%s: terminate %s: %w", e, id, err)
-		}
-	}
-	return nil
-}
-
 // maintenance announces in one message that the hosts of random instances will be retired.
 func (a *account) maintenance(e Event) error {
 	ids, err := a.some(e)
@@ -315,6 +317,66 @@ func (a *account) maintenance(e Event) error {
 	}
 	if err := a.emulator.Maintain(ids...); err != nil {
 		return fmt.Errorf("%s: %w", e, err)
+	}
+	return nil
+}
+
+// impair lets the status checks of random instances fail for a while.
+func (a *account) impair(e Event) error {
+	ids, err := a.some(e)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		a.advised[id] = true
+		if err := a.emulator.Event(control.Event{Instance: id, Kind: "impaired"}); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+		a.driver.After(e.For, func() { _ = a.emulator.Event(control.Event{Instance: id, Kind: "healthy"}) }) // fails if the instance has ended
+	}
+	return nil
+}
+
+// rebalance sends rebalance recommendations for random instances.
+func (a *account) rebalance(e Event) error {
+	ids, err := a.some(e)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		a.advised[id] = true
+		if err := a.emulator.Event(control.Event{Instance: id, Kind: "rebalance"}); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	return nil
+}
+
+// junkMessages are bodies of messages that do not concern instances of the cluster, or are no messages at all.
+var junkMessages = []string{
+	"not JSON", `{"version":"0","detail":[]}`, `{}`, `[]`, `null`,
+	`{"version":"0","source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","detail":{"instance-id":"i-00000000000000000"}}`,
+	`{"version":"0","source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","detail":{"instance-id":7}}`,
+	`{"version":"0","source":"aws.health","detail-type":"AWS Health Event","detail":{"service":"EC2","eventTypeCategory":"scheduledChange","affectedEntities":[{}]}}`,
+}
+
+// junk sends a number of messages to the queue that must be removed without an effect.
+func (a *account) junk(e Event) error {
+	n, err := e.number(0)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	client := sqs.NewFromConfig(a.aws)
+	queue, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: awssdk.String(clusterName)})
+	if err != nil {
+		return fmt.Errorf("%s: %w", e, err)
+	}
+	for i := range n {
+		_, err := client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: awssdk.String(junkMessages[i%len(junkMessages)])})
+		if err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
 	}
 	return nil
 }

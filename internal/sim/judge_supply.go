@@ -121,11 +121,8 @@ func (s supplyRules) headroomOf(b *autoscalingv1beta1.CapacityBuffer) (corev1.Po
 		return corev1.PodTemplateSpec{}, 0
 	}
 	n := int64(ptr.Deref(b.Spec.Replicas, 0))
-	if b.Spec.Limits != nil && t.Template.Spec.Containers != nil {
-		one := cpuOf(&t.Template.Spec)
-		if limit := b.Spec.Limits.Cpu(); !limit.IsZero() && one > 0 {
-			n = min(n, limit.MilliValue()/one)
-		}
+	if one := cpuOf(&t.Template.Spec); b.Spec.Limits != nil && !b.Spec.Limits.Cpu().IsZero() && one > 0 {
+		n = min(n, b.Spec.Limits.Cpu().MilliValue()/one)
 	}
 	return t.Template, n
 }

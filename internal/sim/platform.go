@@ -301,30 +301,28 @@ func (p *platform) killKubelet(node client.Object) error {
 
 // makeNotReady makes some nodes not ready for a while.
 func (p *platform) makeNotReady(e Event) error {
-	return p.some(e, p.nodes(), func(o client.Object) error {
-		name := o.GetName()
-		p.driver.After(e.For, func() {
-			_ = p.cluster.Kubelets.Restore(name) // fails if the node was removed meanwhile
-			p.changed()
-		})
-		return p.cluster.Kubelets.MakeNotReady(name)
-	})
+	return p.report(e, corev1.NodeReady, corev1.ConditionFalse, "")
 }
 
 // setCondition lets an agent on some nodes report a condition for a while.
 func (p *platform) setCondition(e Event) error {
 	kind, status, _ := strings.Cut(e.Args[0], "=")
 	status, reason, _ := strings.Cut(status, "/")
+	return p.report(e, corev1.NodeConditionType(kind), corev1.ConditionStatus(status), reason)
+}
+
+// report lets some nodes have a condition for a while, with a usual reason if it is empty.
+func (p *platform) report(e Event, kind corev1.NodeConditionType, status corev1.ConditionStatus, reason string) error {
 	return p.some(e, p.nodes(), func(o client.Object) error {
 		name := o.GetName()
 		p.driver.After(e.For, func() {
 			_ = p.cluster.Kubelets.Restore(name) // fails if the node was removed meanwhile
 			p.changed()
 		})
-		if err := p.cluster.Kubelets.SetReason(name, corev1.NodeConditionType(kind), reason); err != nil {
+		if err := p.cluster.Kubelets.SetReason(name, kind, reason); err != nil {
 			return err
 		}
-		return p.cluster.Kubelets.SetCondition(name, corev1.NodeConditionType(kind), corev1.ConditionStatus(status))
+		return p.cluster.Kubelets.SetCondition(name, kind, status)
 	})
 }
 

@@ -172,13 +172,17 @@ func (u users) delete(e Event) error {
 
 // protectPods gives some running pods the annotation do-not-disrupt for a while.
 func (u users) protectPods(e Event) error {
-	var all []client.Object
+	return u.some(e, u.pods(), func(o client.Object) error { return u.protect(o, e.For) })
+}
+
+// pods returns the pods that are bound and have not ended, without those of DaemonSets.
+func (u users) pods() (out []client.Object) {
 	for _, p := range kubeapi.List[*corev1.Pod](u.server) {
 		if p.Spec.NodeName != "" && !ended(p) && !ofDaemonSet(p) {
-			all = append(all, p)
+			out = append(out, p)
 		}
 	}
-	return u.some(e, all, func(o client.Object) error { return u.protect(o, e.For) })
+	return out
 }
 
 // protectNodes gives some nodes the annotation do-not-disrupt for a while.
@@ -188,15 +192,18 @@ func (u users) protectNodes(e Event) error {
 
 // protect sets the annotation do-not-disrupt of an object, and removes it after a while.
 func (u users) protect(o client.Object, d time.Duration) error {
-	set := func(value any) error {
-		data, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{apiv1.DoNotDisruptAnnotationKey: value}}})
-		if err != nil {
-			return err
-		}
-		return client.IgnoreNotFound(u.client.Patch(context.Background(), o.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, data)))
+	// If the object does not exist any more, another of its name has no annotation.
+	u.driver.After(d, func() { _ = u.setAnnotation(o, apiv1.DoNotDisruptAnnotationKey, nil) })
+	return u.setAnnotation(o, apiv1.DoNotDisruptAnnotationKey, "true")
+}
+
+// setAnnotation sets an annotation of an object, if the object still exists. The value nil removes the annotation.
+func (u users) setAnnotation(o client.Object, key string, value any) error {
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
+	if err != nil {
+		return err
 	}
-	u.driver.After(d, func() { _ = set(nil) }) // if the object does not exist any more, another of its name has no annotation
-	return set("true")
+	return client.IgnoreNotFound(u.client.Patch(context.Background(), o.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, data)))
 }
 
 // annotate sets an annotation of some nodes, NodeClaims, NodePools or running pods.
@@ -208,29 +215,22 @@ func (u users) annotate(e Event) error {
 	case "nodeclaim":
 		all = u.claims()
 	case "nodepool":
-		for _, p := range kubeapi.List[*apiv1.NodePool](u.server) {
-			all = append(all, p)
-		}
+		all = u.pools()
 	case "pod":
-		for _, p := range kubeapi.List[*corev1.Pod](u.server) {
-			if p.Spec.NodeName != "" && !ended(p) && !ofDaemonSet(p) {
-				all = append(all, p)
-			}
-		}
+		all = u.pods()
 	default:
 		return fmt.Errorf("%s: the kind is none of node, nodeclaim, nodepool and pod", e)
 	}
 	key, value, _ := strings.Cut(e.Args[1], "=")
-	return u.some(e, all, func(o client.Object) error {
-		o = o.DeepCopyObject().(client.Object)
-		annotations := o.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[key] = value
-		o.SetAnnotations(annotations)
-		return u.client.Update(context.Background(), o)
-	})
+	return u.some(e, all, func(o client.Object) error { return u.setAnnotation(o, key, value) })
+}
+
+// pools returns all NodePools.
+func (u users) pools() (out []client.Object) {
+	for _, p := range kubeapi.List[*apiv1.NodePool](u.server) {
+		out = append(out, p)
+	}
+	return out
 }
 
 // cordon makes some nodes unschedulable for a while.
@@ -275,10 +275,7 @@ func (u users) untaint(e Event) error {
 // formerHashes gives all NodeClaims, and then all NodePools and node classes, the hashes that an older release of the operator would have
 // written.
 func (u users) formerHashes(e Event) error {
-	var configured []client.Object
-	for _, p := range kubeapi.List[*apiv1.NodePool](u.server) {
-		configured = append(configured, p)
-	}
+	configured := u.pools()
 	for _, c := range kubeapi.List[*awsv1.EC2NodeClass](u.server) {
 		configured = append(configured, c)
 	}

@@ -126,6 +126,9 @@ func cloudVerbs() map[string]verb {
 	do := func(f func(*account, Event) error) func(*World, Event) error {
 		return func(w *World, e Event) error { return f(w.account, e) }
 	}
+	admin := func(f func(administrators, Event) error) func(*World, Event) error {
+		return func(w *World, e Event) error { return f(administrators{w.account}, e) }
+	}
 	return map[string]verb{
 		"cloud-errors":  callFault("RATE [OPERATION] for D", 1, 2),
 		"cloud-lost":    callFault("RATE [OPERATION] for D", 1, 2),
@@ -143,22 +146,22 @@ func cloudVerbs() map[string]verb {
 		"interrupt":     {usage: "N", least: 1, most: 1, fault: true, do: do((*account).interrupt)},
 		"spot-storm":    {usage: "ZONE", least: 1, most: 1, fault: true, ends: stormLength, do: do((*account).spotStorm)},
 		"price":         {usage: "TYPE/ZONE DOLLARS for D", least: 2, most: 2, lasts: true, fault: true, do: do((*account).price)},
-		"instance-dies": {usage: "N", least: 1, most: 1, fault: true, do: do((*account).endInstances)},
+		"instance-dies": {usage: "N", least: 1, most: 1, fault: true, do: admin(administrators.endInstances)},
 		// The operator reads the newest image once an hour, so the event lasts at least as long.
 		"release-images":   {usage: "for D", lasts: true, do: do((*account).releaseImages)},
 		"maintenance":      {usage: "N", least: 1, most: 1, do: do((*account).maintenance)},
-		"reclaim":          {usage: "TYPE", least: 1, most: 1, do: do((*account).reclaim)},
-		"change-groups":    {usage: "N", least: 1, most: 1, do: do((*account).changeGroups)},
+		"reclaim":          {usage: "TYPE", least: 1, most: 1, do: do((*account).reclaimType)},
+		"change-groups":    {usage: "N", least: 1, most: 1, do: admin(administrators.changeGroups)},
 		"impair":           {usage: "N for D", least: 1, most: 1, lasts: true, do: do((*account).impair)},
 		"rebalance":        {usage: "N", least: 1, most: 1, do: do((*account).rebalance)},
-		"tag-image":        {usage: "ARCHITECTURE", least: 1, most: 1, do: do((*account).tagImage)},
-		"deprecate-image":  {usage: "ARCHITECTURE", least: 1, most: 1, do: do((*account).deprecateImage)},
-		"tag-subnet":       {usage: "ZONE", least: 1, most: 1, do: do((*account).tagSubnet)},
+		"tag-image":        {usage: "ARCHITECTURE", least: 1, most: 1, do: admin(administrators.tagImage)},
+		"deprecate-image":  {usage: "ARCHITECTURE", least: 1, most: 1, do: admin(administrators.deprecateImage)},
+		"tag-subnet":       {usage: "ZONE", least: 1, most: 1, do: admin(administrators.tagSubnet)},
 		"junk-messages":    {usage: "N", least: 1, most: 1, do: do((*account).junk)},
-		"delete-templates": {do: do((*account).deleteTemplates)},
-		"delete-profiles":  {do: do((*account).deleteProfiles)},
-		"zonal-shift":      {usage: "ZONE for D", least: 1, most: 1, lasts: true, do: do((*account).shift)},
-		"placement-group":  {usage: "NAME PARTITIONS", least: 2, most: 2, do: do((*account).place)},
+		"delete-templates": {do: admin(administrators.deleteTemplates)},
+		"delete-profiles":  {do: admin(administrators.deleteProfiles)},
+		"zonal-shift":      {usage: "ZONE for D", least: 1, most: 1, lasts: true, do: admin(administrators.shift)},
+		"placement-group":  {usage: "NAME PARTITIONS", least: 2, most: 2, do: admin(administrators.place)},
 	}
 }
 

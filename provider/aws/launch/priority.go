@@ -22,16 +22,16 @@ func (c Choice) reordered(paid, listed Prices) bool {
 	for n, t := range c.Types {
 		for _, o := range c.Offers[n] {
 			var p pair
-			var known, both bool
+			var paidKnown, listedKnown bool
 			switch c.CapacityType {
 			case apiv1.CapacityTypeOnDemand:
-				p.paid, known = paid.OnDemand(t.Name)
-				p.listed, both = listed.OnDemand(t.Name)
+				p.paid, paidKnown = paid.OnDemand(t.Name)
+				p.listed, listedKnown = listed.OnDemand(t.Name)
 			case apiv1.CapacityTypeSpot:
-				p.paid, known = paid.Spot(t.Name, o.Zone)
-				p.listed, both = listed.Spot(t.Name, o.Zone)
+				p.paid, paidKnown = paid.Spot(t.Name, o.Zone)
+				p.listed, listedKnown = listed.Spot(t.Name, o.Zone)
 			}
-			if known && both {
+			if paidKnown && listedKnown {
 				all = append(all, p)
 			}
 		}
