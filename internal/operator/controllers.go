@@ -240,9 +240,9 @@ func (b base) pools() []Controller {
 	cpu := b.settings.CPURequests
 	return []Controller{
 		&nodepool.Hash{Client: b.Client, Cloud: b.cloud("nodepool.hash"), CPUMillis: cpu},
-		&nodepool.Readiness{Client: b.Client, Clock: b.Clock, Cloud: b.cloud("nodepool.readiness"), CPUMillis: cpu},
-		&nodepool.Validation{Client: b.Client, Clock: b.Clock, Cloud: b.cloud("nodepool.validation")},
-		&nodepool.Counter{Client: b.Client, Cloud: b.cloud("nodepool.counter"), CPUMillis: cpu},
+		&nodepool.Readiness{Client: b.Client, Live: b.Live, Clock: b.Clock, Cloud: b.cloud("nodepool.readiness"), CPUMillis: cpu},
+		&nodepool.Validation{Client: b.Client, Live: b.Live, Clock: b.Clock, Cloud: b.cloud("nodepool.validation")},
+		&nodepool.Counter{Client: b.Client, Live: b.Live, Cloud: b.cloud("nodepool.counter"), CPUMillis: cpu},
 		&nodepool.RegistrationHealth{
 			Client: b.Client, Clock: b.Clock, Cloud: b.cloud("nodepool.registrationhealth"), Health: b.health, CPUMillis: cpu,
 		},

@@ -14,7 +14,6 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
@@ -25,7 +24,10 @@ const countPeriod = 5 * time.Second
 // Counter writes status.resources and status.nodes of each NodePool.
 type Counter struct {
 	Client client.Client
-	Cloud  cloud.Provider
+	// Live reads from the API server, without the cache of Client. A NodePool is read with it after a conflict. If Live is nil, Client
+	// is used.
+	Live  client.Reader
+	Cloud cloud.Provider
 	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 }
@@ -43,10 +45,11 @@ func (c *Counter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	before := pool.DeepCopy()
 	nodes := total[model.Nodes]
-	pool.Status.Resources, pool.Status.Nodes = total, nodes.Value()
-	result, err := written(act.PatchStatus(ctx, c.Client, before, pool))
+	result, err := writeStatus(ctx, c.Client, c.Live, pool, func(pool *apiv1.NodePool) error {
+		pool.Status.Resources, pool.Status.Nodes = total, nodes.Value()
+		return nil
+	})
 	if err == nil && result.IsZero() {
 		result.RequeueAfter = countPeriod
 	}

@@ -267,7 +267,7 @@ func TestClassChangeConcernsItsPools(t *testing.T) {
 	}
 }
 
-// A conflict is not an error. The NodePool is reconciled again, with the delay of the rate limiter.
+// A conflict is not an error. If the NodePool read again is the same, it is reconciled again, with the delay of the rate limiter.
 func TestConflict(t *testing.T) {
 	w := newWorld(t, aPool())
 	stale := &stalePool{Client: w}
@@ -280,6 +280,25 @@ func TestConflict(t *testing.T) {
 	//lint:ignore SA1019 see written
 	if err != nil || !result.Requeue {
 		t.Errorf("result %v, error %v", result, err)
+	}
+}
+
+// A NodePool that is outdated in the cache is read from the API server after a conflict. What is written is computed from it.
+func TestConflictReadsLive(t *testing.T) {
+	w := newWorld(t, aPool(), aClass(metav1.ConditionTrue))
+	stale := &stalePool{Client: w}
+	w.must(w.Get(t.Context(), types.NamespacedName{Name: "default"}, &stale.pool))
+	fresh := w.pool()
+	fresh.Generation, fresh.Spec.Template.Spec.NodeClassRef.Name = 2, "missing"
+	w.must(w.Update(t.Context(), fresh))
+	result, err := (&Readiness{Client: stale, Live: w, Clock: w.clock, Cloud: onlyFacts{}}).Reconcile(
+		t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "default"}})
+	if err != nil || !result.IsZero() {
+		t.Errorf("result %v, error %v", result, err)
+	}
+	c := condition.Get(w.pool(), apiv1.ConditionTypeNodeClassReady)
+	if c == nil || c.Reason != apiv1.ReasonNodeClassNotFound || c.ObservedGeneration != 2 {
+		t.Errorf("condition is %+v, want that of the missing class for generation 2", c)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
@@ -63,6 +64,25 @@ func written(err error) (ctrl.Result, error) {
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{}, err
+}
+
+// writeStatus calls change with the NodePool and writes its status if change has changed it. After a conflict it repeats both with the
+// NodePool read from live. So a status is written although the cache is late, and the NodePool is not written again and again until the
+// cache has caught up. change must read everything that depends on the NodePool's spec itself.
+func writeStatus(
+	ctx context.Context, c client.Client, live client.Reader, pool *apiv1.NodePool, change func(*apiv1.NodePool) error,
+) (ctrl.Result, error) {
+	if live == nil {
+		live = c
+	}
+	_, err := act.Again(ctx, live, pool, func(before *apiv1.NodePool) (*apiv1.NodePool, error) {
+		next := before.DeepCopy()
+		if err := change(next); err != nil {
+			return before, err
+		}
+		return next, act.PatchStatus(ctx, c, before, next)
+	})
+	return written(err)
 }
 
 // newClass returns an empty object of the node class kind in ref.

@@ -14,15 +14,17 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
 // Readiness sets the condition NodeClassReady of pools from the Ready condition of their node class.
 type Readiness struct {
 	Client client.Client
-	Clock  clock.PassiveClock
-	Cloud  cloud.Provider
+	// Live reads from the API server, without the cache of Client. A NodePool is read with it after a conflict. If Live is nil, Client
+	// is used.
+	Live  client.Reader
+	Clock clock.PassiveClock
+	Cloud cloud.Provider
 	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 }
@@ -36,18 +38,19 @@ func (c *Readiness) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	if pool == nil {
 		return ctrl.Result{}, err
 	}
-	class, err := readClass(ctx, c.Client, c.Cloud.Facts(), pool)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	before := pool.DeepCopy()
-	said := judgeClass(class, pool.Spec.Template.Spec.NodeClassRef)
-	if said.Status == metav1.ConditionTrue {
-		condition.SetTrue(pool, apiv1.ConditionTypeNodeClassReady, c.Clock.Now())
-	} else {
-		condition.SetFalse(pool, apiv1.ConditionTypeNodeClassReady, said.Reason, said.Message, c.Clock.Now())
-	}
-	return written(act.PatchStatus(ctx, c.Client, before, pool))
+	return writeStatus(ctx, c.Client, c.Live, pool, func(pool *apiv1.NodePool) error {
+		class, err := readClass(ctx, c.Client, c.Cloud.Facts(), pool)
+		if err != nil {
+			return err
+		}
+		said := judgeClass(class, pool.Spec.Template.Spec.NodeClassRef)
+		if said.Status == metav1.ConditionTrue {
+			condition.SetTrue(pool, apiv1.ConditionTypeNodeClassReady, c.Clock.Now())
+		} else {
+			condition.SetFalse(pool, apiv1.ConditionTypeNodeClassReady, said.Reason, said.Message, c.Clock.Now())
+		}
+		return nil
+	})
 }
 
 // readClass returns the node class of the pool, or nil if there is none.

@@ -54,6 +54,8 @@ func (c *RegistrationHealth) Reconcile(ctx context.Context, req ctrl.Request) (c
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	// A conflict is not repeated with a NodePool read from the API server: Health would be restored from the NodePool in the cache, which may
+	// be older, at the next reconcile.
 	before := pool.DeepCopy()
 	c.diagnose(pool, class)
 	return written(act.PatchStatus(ctx, c.Client, before, pool))

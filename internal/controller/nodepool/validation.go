@@ -10,7 +10,6 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/internal/act"
 )
 
 // validationWorkers does not depend on the CPU of the process, because validation makes no slow calls.
@@ -20,8 +19,11 @@ const validationWorkers = 10
 // express.
 type Validation struct {
 	Client client.Client
-	Clock  clock.PassiveClock
-	Cloud  cloud.Provider
+	// Live reads from the API server, without the cache of Client. A NodePool is read with it after a conflict. If Live is nil, Client
+	// is used.
+	Live  client.Reader
+	Clock clock.PassiveClock
+	Cloud cloud.Provider
 }
 
 // Name is the controller's name in logs and metrics.
@@ -34,14 +36,16 @@ func (c *Validation) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if pool == nil {
 		return ctrl.Result{}, err
 	}
-	before, now, rules := pool.DeepCopy(), c.Clock.Now(), apiv1.CoreLabels().With(facts.Labels)
-	if mistakes := pool.Validate(rules); mistakes != nil {
-		condition.SetFalse(pool, apiv1.ConditionTypeValidationSucceeded,
-			apiv1.ReasonNodePoolValidationFailed, mistakes.Error(), now)
-	} else if condition.SetTrue(pool, apiv1.ConditionTypeValidationSucceeded, now) {
-		warn(ctx, pool, rules)
-	}
-	return written(act.PatchStatus(ctx, c.Client, before, pool))
+	now, rules := c.Clock.Now(), apiv1.CoreLabels().With(facts.Labels)
+	return writeStatus(ctx, c.Client, c.Live, pool, func(pool *apiv1.NodePool) error {
+		if mistakes := pool.Validate(rules); mistakes != nil {
+			condition.SetFalse(pool, apiv1.ConditionTypeValidationSucceeded,
+				apiv1.ReasonNodePoolValidationFailed, mistakes.Error(), now)
+		} else if condition.SetTrue(pool, apiv1.ConditionTypeValidationSucceeded, now) {
+			warn(ctx, pool, rules)
+		}
+		return nil
+	})
 }
 
 // warn logs the required values that no node can have. They are not mistakes, because one manifest may be for several providers.
