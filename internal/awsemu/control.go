@@ -206,6 +206,9 @@ func (e *Emulator) Event(in control.Event) error {
 	return nil
 }
 
+// Instance returns the instance with the id, with everything that its launch set.
+func (e *Emulator) Instance(id string) (world.Instance, bool) { return e.world.Instance(id) }
+
 // Instances returns all instances that the account still has, in order of launch.
 func (e *Emulator) Instances() []control.Instance {
 	now, active := e.world.Now(), e.activeReservations()

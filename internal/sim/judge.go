@@ -23,6 +23,7 @@ const (
 	ruleEnds              = "claims-end-before-instances"
 	ruleStrangers         = "only-own-instances"
 	ruleDescribed         = "labels-describe-instances"
+	ruleAsClass           = "instances-match-classes"
 	ruleNotices           = "notices-are-followed"
 	ruleBudget            = "budgets"
 	rulePolicy            = "policies-hold"
@@ -81,6 +82,7 @@ type judge struct {
 	seen  map[string]bool
 
 	fleet      fleetRules
+	instances  instanceRules
 	moves      moveRules
 	drains     drainRules
 	demand     demandRules
@@ -94,6 +96,7 @@ type judge struct {
 func newJudge(w *World) *judge {
 	j := &judge{world: w, began: time.Now(), since: map[string]time.Time{}}
 	j.fleet = newFleetRules(j)
+	j.instances = newInstanceRules(j)
 	j.moves = moveRules{judge: j, marked: map[string]string{}, moves: map[string]*costs{}, matching: map[string]time.Time{}}
 	j.drains = drainRules{judge: j}
 	j.demand = newDemandRules(j)
@@ -221,6 +224,7 @@ func (j *judge) called(who, op string, body []byte) {
 
 // written checks a change of an object.
 func (j *judge) written(before, after client.Object) {
+	j.instances.written(before, after)
 	if j.world.platform == nil {
 		return // this write belongs to the setup of the world
 	}

@@ -229,6 +229,7 @@ func (f *fleetRules) count() {
 		if !f.known[id] {
 			f.known[id] = true
 			f.launches++
+			f.instances.launched(id)
 			tokens[i.Tags[instances.TagLaunch]] = true
 		}
 	}

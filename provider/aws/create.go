@@ -180,9 +180,14 @@ func ready(class *awsv1.EC2NodeClass) error {
 	case c.Status == metav1.ConditionFalse:
 		return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("EC2NodeClass %s is not ready: %s", class.Name, c.Message)}
 	case c.ObservedGeneration != class.Generation:
-		return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("EC2NodeClass %s changed after it became Ready; waiting for reconciliation", class.Name)}
+		return &cloud.NodeClassNotReadyError{Err: changed(class)}
 	}
 	return nil
+}
+
+// changed returns the error for a class that was not reconciled after its last change.
+func changed(class *awsv1.EC2NodeClass) error {
+	return fmt.Errorf("EC2NodeClass %s changed after it became Ready; waiting for reconciliation", class.Name)
 }
 
 // annotations returns the annotations of a claim that is launched from class. Drift is detected by

@@ -221,6 +221,27 @@ func TestDrift(t *testing.T) {
 	}
 }
 
+// While a class that has changed is not reconciled, drift is not known: its status belongs to the former spec.
+func TestDriftOfAChangedClass(t *testing.T) {
+	w := newWorld(t)
+	p := w.start(t)
+	w.launched(t, "a", create(t, p, w.claimFor(t, "a", "m5.large")))
+	c := w.load(t, "a")
+	var class awsv1.EC2NodeClass
+	if err := w.kube.Get(t.Context(), client.ObjectKey{Name: "default"}, &class); err != nil {
+		t.Fatal(err)
+	}
+	class.Annotations[awsv1.AnnotationEC2NodeClassHash] = "other"
+	for i := range class.Status.Conditions {
+		class.Status.Conditions[i].ObservedGeneration = class.Generation - 1
+	}
+	w.write(t, &class)
+	var notReady *cloud.NodeClassNotReadyError
+	if reason, err := p.Drift(t.Context(), c); reason != "" || !errors.As(err, &notReady) {
+		t.Errorf("drift is %q, %v; want NodeClassNotReadyError", reason, err)
+	}
+}
+
 // write stores metadata and status of a class.
 func (w *world) write(t *testing.T, class *awsv1.EC2NodeClass) {
 	t.Helper()
