@@ -2,9 +2,11 @@ package nomination
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -39,6 +41,10 @@ type Controller struct {
 	joins atomic.Bool
 	// forbidden is set permanently once the API server has refused a patch of pods/status as forbidden.
 	forbidden atomic.Bool
+	// outdated has the resource versions of the pods in the cache that the API server did not write, because they are gone or have
+	// changed, by pod key. They are not written again until the cache has another version. Otherwise each pass would repeat the write
+	// while the watch of pods is late.
+	outdated map[string]string
 	// outcomes counts where nominated pods were bound; nil means none. Other goroutines read it.
 	outcomes atomic.Pointer[nominate.Outcomes]
 }
@@ -102,6 +108,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if c.forbidden.Load() {
 		d.Nominations = nil
 	}
+	d.Nominations = c.current(s, d.Nominations)
 	wrote, complete := c.nominate(ctx, d.Nominations[:min(len(d.Nominations), maxWritesPerPass)])
 	if complete {
 		c.release(ctx, d.Nominated)
@@ -147,6 +154,16 @@ func (c *Controller) observe(s *model.Snapshot) {
 	}
 }
 
+// current returns the nominations without those of outdated pods.
+func (c *Controller) current(s *model.Snapshot, nominations []nominate.Nomination) []nominate.Nomination {
+	for key, version := range c.outdated {
+		if p, ok := s.Pods.Get(key); !ok || p.Object.ResourceVersion != version {
+			delete(c.outdated, key)
+		}
+	}
+	return slices.DeleteFunc(nominations, func(n nominate.Nomination) bool { return c.outdated[n.Pod.Key] != "" })
+}
+
 // nominate writes nominations and counts them. It returns the number of successful writes. complete is true if no write
 // failed; writes that are omitted because the pod is gone or has changed are not failures.
 func (c *Controller) nominate(ctx context.Context, nominations []nominate.Nomination) (stored int, complete bool) {
@@ -162,6 +179,9 @@ func (c *Controller) nominate(ctx context.Context, nominations []nominate.Nomina
 		}
 		c.Metrics.NominationsTotal.WithLabelValues(action).Inc()
 	}
+	if err == nil && len(pods) < len(nominations) {
+		c.remember(nominations, pods)
+	}
 	switch log := ctrl.LoggerFrom(ctx); {
 	case apierrors.IsForbidden(err):
 		c.forbidden.Store(true)
@@ -170,6 +190,19 @@ func (c *Controller) nominate(ctx context.Context, nominations []nominate.Nomina
 		log.V(1).Info("failed to write some nominations", "error", err.Error())
 	}
 	return len(pods), err == nil
+}
+
+// remember records as outdated the pods of the nominations that are not among those stored.
+func (c *Controller) remember(nominations []nominate.Nomination, stored []*corev1.Pod) {
+	if c.outdated == nil {
+		c.outdated = map[string]string{}
+	}
+	for _, n := range nominations {
+		o := n.Pod.Object
+		if !slices.ContainsFunc(stored, func(p *corev1.Pod) bool { return p.Namespace == o.Namespace && p.Name == o.Name }) {
+			c.outdated[n.Pod.Key] = o.ResourceVersion
+		}
+	}
 }
 
 // release allows the nodes of the claims to register, because they need not wait for nominations any more.

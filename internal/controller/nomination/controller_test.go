@@ -392,6 +392,30 @@ func TestNominationsFail(t *testing.T) {
 	w.wantReleased("in order again", c.Name, "m")
 }
 
+// A pod that is deleted, and still in the cache, is written once. A pod with the same name that the cache shows later is nominated.
+func TestPodIsGone(t *testing.T) {
+	w := newWorld(t)
+	w.promise("n")
+	if err := w.client.Delete(t.Context(), pod("a")); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		w.pass()
+	}
+	if w.patches != 2 {
+		t.Errorf("%d patches in three passes, want one of each pod", w.patches)
+	}
+	again := pod("a")
+	again.UID = "another"
+	if err := w.client.Create(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	w.watch()
+	w.promise("n")
+	w.pass()
+	w.want("there again", "n", "n")
+}
+
 // If nominations are switched off or forbidden, no node waits for them.
 func TestNoNominations(t *testing.T) {
 	for _, off := range []bool{true, false} {
