@@ -348,6 +348,7 @@ func (e *edit) finish() *Snapshot {
 		d.list = sync.OnceValue(d.nodes.Values)
 	}
 	d.coverage = sync.OnceValue(func() *commitment.Coverage { return newCoverage(next) })
+	d.soleUsers = sync.OnceValue(func() map[string]*Pod { return newSoleUsers(next) })
 	return next
 }
 

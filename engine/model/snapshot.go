@@ -50,6 +50,8 @@ type derived struct {
 	owned table.Table[[]string]
 	// coverage returns Coverage. It is nil for the zero Snapshot.
 	coverage func() *commitment.Coverage
+	// soleUsers returns SoleUser of each claim. It is nil for the zero Snapshot.
+	soleUsers func() map[string]*Pod
 }
 
 // PromiseOf returns the name of the node or claim onto which p was planned, else of the node to which p is nominated,

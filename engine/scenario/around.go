@@ -22,12 +22,13 @@ type Namespace struct {
 }
 
 // A Disk is a PersistentVolumeClaim. With Zones, it is bound to a volume that is accessible from these zones. Without
-// Zones, it has no volume until its first pod is scheduled.
+// Zones, it has no volume until its first pod is scheduled. One pod at a time uses it if Sole is set (ReadWriteOncePod).
 type Disk struct {
 	Name  string   `json:"name"`
 	Space string   `json:"namespace,omitempty"` // default "default"
 	Class string   `json:"class,omitempty"`
 	Zones []string `json:"zones,omitempty"`
+	Sole  bool     `json:"sole,omitempty"`
 }
 
 // A StorageClass creates volumes when the first pod is scheduled (WaitForFirstConsumer), unless Immediate is set.
@@ -110,6 +111,9 @@ func (k Disk) add(d *model.Delta, driver string) {
 	class := k.Class
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	if k.Sole {
+		modes[0] = corev1.ReadWriteOncePod
+	}
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: k.Name, Namespace: cmp.Or(k.Space, "default")},
 		Spec: corev1.PersistentVolumeClaimSpec{

@@ -37,7 +37,7 @@ const bindCompleted = "pv.kubernetes.io/bind-completed"
 func Of(s *model.Snapshot, p *model.Pod) ([]Volume, model.Verdict) {
 	var out []Volume
 	for i := range p.Object.Spec.Volumes {
-		v, uses, no := volumeOf(s, p.Object, &p.Object.Spec.Volumes[i])
+		v, uses, no := volumeOf(s, p, &p.Object.Spec.Volumes[i])
 		if !no.OK() {
 			return nil, no
 		}
@@ -49,13 +49,10 @@ func Of(s *model.Snapshot, p *model.Pod) ([]Volume, model.Verdict) {
 }
 
 // volumeOf returns what volume v of the pod requires. uses is false if v has neither a claim nor an in-tree EBS volume.
-func volumeOf(s *model.Snapshot, pod *corev1.Pod, v *corev1.Volume) (out Volume, uses bool, no model.Verdict) {
-	var name string
+func volumeOf(s *model.Snapshot, p *model.Pod, v *corev1.Volume) (out Volume, uses bool, no model.Verdict) {
+	pod, name := p.Object, model.ClaimName(p.Object, v)
 	switch {
-	case v.PersistentVolumeClaim != nil:
-		name = v.PersistentVolumeClaim.ClaimName
-	case v.Ephemeral != nil:
-		name = pod.Name + "-" + v.Name // Kubernetes creates a claim with this name
+	case name != "":
 	case v.AWSElasticBlockStore != nil:
 		return Volume{Key: afterSlash(v.AWSElasticBlockStore.VolumeID), Driver: ebsDriver}, true, model.Verdict{}
 	default:
@@ -68,7 +65,7 @@ func volumeOf(s *model.Snapshot, pod *corev1.Pod, v *corev1.Volume) (out Volume,
 		return Volume{}, true, refuseClaim(key, "exists, but is not owned by this pod", "delete or rename it; it has the name of ephemeral volume "+v.Name)
 	case ok:
 		if out, no = claimed(s, key, claim); no.OK() {
-			no = exclusive(s, key, claim, pod)
+			no = exclusive(s, key, p)
 		}
 	case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
 		out, no = unbound(s, key, &v.Ephemeral.VolumeClaimTemplate.Spec, nil)
@@ -116,30 +113,17 @@ func claimed(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaim)
 	return out, model.Verdict{}
 }
 
-// exclusive returns a refusal if the claim is ReadWriteOncePod, the pod is not bound, and a bound pod that has not finished
-// uses the claim.
-func exclusive(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) model.Verdict {
-	if pod.Spec.NodeName != "" || !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
+// exclusive returns a refusal if the claim is ReadWriteOncePod, the pod is not bound, and another pod may use the claim first.
+func exclusive(s *model.Snapshot, key string, p *model.Pod) model.Verdict {
+	user := s.SoleUser(key)
+	if user == nil || user.Key == p.Key || p.Bound() {
 		return model.Verdict{}
 	}
-	user := ""
-	for _, p := range s.Pods.Each() {
-		if p.Bound() && !p.Terminal() && mounts(p.Object, pod.Namespace, claim.Name) && (user == "" || p.Key < user) {
-			user = p.Key
-		}
+	state := "is used by pod "
+	if !user.Bound() {
+		state = "is to be used by pending pod "
 	}
-	if user == "" {
-		return model.Verdict{}
-	}
-	return refuseClaim(key, "has access mode ReadWriteOncePod and is used by pod "+user, "delete pod "+user+", or use another access mode")
-}
-
-// mounts reports whether the pod uses the claim.
-func mounts(pod *corev1.Pod, namespace, claim string) bool {
-	return pod.Namespace == namespace && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim ||
-			v.Ephemeral != nil && pod.Name+"-"+v.Name == claim
-	})
+	return refuseClaim(key, "has access mode ReadWriteOncePod and "+state+user.Key, "delete pod "+user.Key+", or use another access mode")
 }
 
 // unbound returns what a claim without a volume requires. The volume will be created for the pod's node, within the
@@ -218,7 +202,7 @@ func AttachedTo(s *model.Snapshot, n *model.Node) map[string]map[string]bool {
 	used := map[string]map[string]bool{}
 	for _, p := range n.Pods {
 		for i := range p.Object.Spec.Volumes {
-			v, uses, no := volumeOf(s, p.Object, &p.Object.Spec.Volumes[i])
+			v, uses, no := volumeOf(s, p, &p.Object.Spec.Volumes[i])
 			if !uses || !no.OK() || v.Driver == "" {
 				continue
 			}

@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"k8s.io/client-go/kubernetes"
 
@@ -160,6 +162,22 @@ func (a *account) templates() int {
 		panic(err) // in memory: it cannot fail
 	}
 	return len(out.LaunchTemplates)
+}
+
+// profiles returns the instance profiles.
+func (a *account) profiles() []iamtypes.InstanceProfile {
+	out, err := iam.NewFromConfig(a.aws).ListInstanceProfiles(context.Background(), &iam.ListInstanceProfilesInput{})
+	if err != nil {
+		panic(err) // in memory: it cannot fail
+	}
+	return out.InstanceProfiles
+}
+
+// endsSoon reports whether EC2 will end an instance within eleven minutes, because its capacity block ends. The operator drains it ten
+// minutes before.
+func (a *account) endsSoon(id string) bool {
+	i, ok := a.emulator.Instance(id)
+	return ok && !i.EndsAt.IsZero() && time.Until(i.EndsAt) < 11*time.Minute
 }
 
 // alive reports whether the state of an instance is pending or running.
@@ -412,6 +430,32 @@ func (a *account) reserve(e Event) error {
 		return fmt.Errorf("%s: %w", e, err)
 	}
 	a.reservations = append(a.reservations, reservation{id: id, total: n, since: time.Now()})
+	return nil
+}
+
+// reserveBlock makes a capacity block, which ends after a while.
+func (a *account) reserveBlock(e Event) error {
+	n, err := e.number(1)
+	if err != nil {
+		return err
+	}
+	pool := poolOf(e.Args[0])
+	if _, err := a.emulator.Reserve(control.Reservation{
+		Type: pool.Type, Zone: pool.Zone, Count: n, Block: true, For: control.Duration(e.For), Tags: map[string]string{"karpenter.sh/discovery": clusterName},
+	}); err != nil {
+		return fmt.Errorf("%s: %w", e, err)
+	}
+	return nil
+}
+
+// fillSubnets lets others use all but N addresses of the subnets of a zone for a while.
+func (a *account) fillSubnets(e Event) error {
+	n, err := e.number(1)
+	if err != nil {
+		return err
+	}
+	a.emulator.FillSubnets(e.Args[0], n)
+	a.driver.After(e.For, func() { a.emulator.FillSubnets(e.Args[0], -1) })
 	return nil
 }
 

@@ -75,12 +75,11 @@ func (a administrators) deleteTemplates(e Event) error {
 // then the event comes at the wrong time.
 func (a administrators) deleteProfiles(e Event) error {
 	ctx := context.Background()
-	client := iam.NewFromConfig(a.aws)
-	out, err := client.ListInstanceProfiles(ctx, &iam.ListInstanceProfilesInput{})
-	if err != nil || len(out.InstanceProfiles) == 0 {
-		return fmt.Errorf("%s: %d instance profiles, error %v", e, len(out.InstanceProfiles), err)
+	client, profiles := iam.NewFromConfig(a.aws), a.profiles()
+	if len(profiles) == 0 {
+		return fmt.Errorf("%s: there is no instance profile", e)
 	}
-	for _, p := range out.InstanceProfiles {
+	for _, p := range profiles {
 		for _, r := range p.Roles {
 			in := &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: p.InstanceProfileName, RoleName: r.RoleName}
 			if _, err := client.RemoveRoleFromInstanceProfile(ctx, in); err != nil {

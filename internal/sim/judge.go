@@ -214,6 +214,7 @@ func (j *judge) call(l *link, q *kubeapi.Request) {
 // called checks a call of a replica to the cloud before it is carried out.
 func (j *judge) called(who, op string, body []byte) {
 	j.quiet.count(who, op, mostCalls)
+	j.quiet.made[op]++
 	if op == "TerminateInstances" {
 		j.fleet.count()
 		for _, id := range idsOf(body) {

@@ -285,7 +285,7 @@ func (m *moveRules) mayGoUnreplaced(c *apiv1.NodeClaim) bool {
 	id := idOf(c)
 	i, ok := m.world.account.instances()[id]
 	_, noticed := m.world.account.noticed[id]
-	return !ok || i.State != "running" || noticed || m.world.account.advised[id]
+	return !ok || i.State != "running" || noticed || m.world.account.advised[id] || m.world.account.endsSoon(id)
 }
 
 // claimWritten checks the limits of the pool when a claim has launched.

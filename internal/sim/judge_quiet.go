@@ -21,13 +21,15 @@ type quietRules struct {
 	// calls counts the calls of each replica since minute began, by object for writes to the API server, and by operation for the cloud.
 	calls  map[string]int
 	minute time.Time
+	// made counts all calls of the cloud by operation.
+	made map[string]int
 
 	mu     sync.Mutex // guards errors, which goroutines of the operator add to
 	errors []string
 }
 
 func newQuietRules(j *judge) quietRules {
-	return quietRules{judge: j, unready: map[string]bool{}, calls: map[string]int{}}
+	return quietRules{judge: j, unready: map[string]bool{}, calls: map[string]int{}, made: map[string]int{}}
 }
 
 // The most calls of a replica within a minute: writes of one object, and calls of one operation of the cloud.

@@ -45,6 +45,10 @@ type Result struct {
 	Fleet []string
 	// Templates is the number of launch templates at the end.
 	Templates int
+	// Profiles is the number of instance profiles at the end.
+	Profiles int
+	// Calls counts the calls of the cloud that replicas made, by operation. Calls that a fault answered are not among them.
+	Calls map[string]int
 	// Statuses has the status of the objects that users configure, by KIND/NAME.
 	Statuses map[string]map[string]any
 	// Pods counts the running pods at the end by their annotations, each as KEY=VALUE.
@@ -68,14 +72,16 @@ func (r Result) Summary() string {
 //	event NodeClaim InsufficientCapacityError m5.large
 //	no event NodeClaim InsufficientCapacityError
 //	templates 0
+//	profiles 1
+//	calls 7 CreateFleet
 //	pods 1 example.com/important=yes
 //	status NodePool/default nodes=2
 //
 // The first is Summary, the second Replaced. The third counts running instances of a NodePool, where * in their type, zone or
 // capacity type stands for any text. If there is such a line, each running instance must be in one of them. "fleet 0" means that
 // no instance runs. The fourth names an event about an object of the kind, with the reason, whose message has the text. The fifth
-// says that there is no such event. Then come the number of launch templates and that of running pods with an annotation. The last is a value in the status of an object that users
-// configure: its path has names of fields and, for the status of a condition, "conditions" and the type.
+// says that there is no such event. Then come the number of launch templates, that of instance profiles, that of the calls of an operation of the
+// cloud, and that of running pods with an annotation. The last is a value in the status of an object that users configure: its path has names of fields and, for the status of a condition, "conditions" and the type.
 func (r Result) Unmet(want string) (unmet []string) {
 	counted, listed := 0, false
 	for line := range strings.Lines(want) {
@@ -89,6 +95,11 @@ func (r Result) Unmet(want string) (unmet []string) {
 			got = fmt.Sprint("replaced ", r.Replaced)
 		case "templates":
 			got = fmt.Sprint("templates ", r.Templates)
+		case "profiles":
+			got = fmt.Sprint("profiles ", r.Profiles)
+		case "calls":
+			_, op, _ := strings.Cut(rest, " ")
+			got = fmt.Sprintf("calls %d %s", r.Calls[op], op)
 		case "pods":
 			_, annotation, _ := strings.Cut(rest, " ")
 			got = fmt.Sprintf("pods %d %s", r.Pods[annotation], annotation)
@@ -238,6 +249,7 @@ func (w *World) result() Result {
 	}
 	return Result{
 		Pods: pods, Fleet: fleet, Told: told, Statuses: w.platform.statuses(), Templates: w.account.templates(), Replaced: w.judge.moves.replaced,
+		Profiles: len(w.account.profiles()), Calls: w.judge.quiet.made,
 		Violations: w.judge.violations, Hash: w.trace.Hash(), Lines: w.trace.Lines(), Struck: w.faults.struck,
 		Launches: w.judge.fleet.launches, Terminations: w.judge.fleet.terminations, Disruptions: w.judge.moves.disruptions,
 		Length: time.Since(w.trace.start),

@@ -17,12 +17,14 @@ type Subnet struct {
 	ID, VPC, Zone, ZoneID, CIDR string
 	IPv6CIDR                    string // empty without IPv6
 	Public                      bool
-	Free                        int // number of unused addresses
+	Free                        int // number of unused addresses; those that others use (see FillSubnets) are not among them
 	Tags                        map[string]string
 
 	base netip.Addr
 	next int // offset of the next address to try
 	used map[int]bool
+	// others is the number of addresses that others use.
+	others int
 }
 
 // A SecurityGroup has no rules, because traffic is not emulated.
@@ -146,6 +148,23 @@ func (w *World) groupName(id string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// FillSubnets lets others use all but left of the unused addresses of the subnets of a zone. With a negative number they release them.
+func (w *World) FillSubnets(zone string, left int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.subnets {
+		if s.Zone != zone {
+			continue
+		}
+		s.Free += s.others
+		s.others = 0
+		if left >= 0 {
+			s.others = max(0, s.Free-left)
+			s.Free -= s.others
+		}
+	}
 }
 
 // take returns the next free address. A released address is not used again until all others were used, so that the name of a node

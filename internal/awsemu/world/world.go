@@ -121,7 +121,7 @@ func (w *World) reset() {
 	w.prices, w.hiddenFor = nil, w.cfg.HiddenFor
 	w.reservations, w.placements, w.shifts = nil, nil, map[string]Shift{}
 	for _, s := range w.subnets {
-		s.Free, s.used = addressesPerSubnet, map[int]bool{}
+		s.Free, s.others, s.used = addressesPerSubnet, 0, map[int]bool{}
 	}
 	w.images = buildImages(w.cfg.Region)
 	for _, name := range w.cfg.Roles {
