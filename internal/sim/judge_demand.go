@@ -83,7 +83,8 @@ func (d *demandRules) runs(p *corev1.Pod) bool {
 		// Other pods may have taken its room on its node, for example before a startup taint was removed. No other node helps.
 		return strings.Contains(scheduled(p), "Insufficient") || strings.Contains(scheduled(p), "Too many pods")
 	case p.Spec.NodeName != "" && p.DeletionTimestamp == nil:
-		return p.Status.Phase != corev1.PodPending
+		// A pod of a DaemonSet whose kubelet has stopped waits for the end of its node, which budgets may delay.
+		return p.Status.Phase != corev1.PodPending || ofDaemonSet(p) && d.world.platform.dark[p.Spec.NodeName]
 	case p.DeletionTimestamp != nil && d.world.platform.dark[p.Spec.NodeName]:
 		// The pod's kubelet has stopped, so the pod ends only when its node is removed. A drain waits for pods within their grace period.
 		return !d.drains.leaving(p.Spec.NodeName) || d.graceLasts(p.Spec.NodeName)

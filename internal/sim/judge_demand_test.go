@@ -188,6 +188,23 @@ func TestRequestsBeyondInt64(t *testing.T) {
 	}
 }
 
+// A pod of a DaemonSet must run, unless the kubelet of its node is dead.
+func TestDaemonsOfDeadNodes(t *testing.T) {
+	for _, dead := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := worldWithReplica(t)
+			addNode(t, w, "node", cpuRequests("1"))
+			pod := podFor("1")
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent", Controller: new(true)}}
+			pod.Spec.NodeName, pod.Status.Phase = "node", corev1.PodPending
+			w.platform.dark["node"] = dead
+			if got := w.judge.demand.runs(pod); got != dead {
+				t.Errorf("with a kubelet that is dead (%t), runs is %t", dead, got)
+			}
+		})
+	}
+}
+
 // A pod on a leaving node whose kubelet is dead must go, unless the drain waits for a pod within its grace period.
 func TestPodsOfDeadNodes(t *testing.T) {
 	for _, tt := range []struct {

@@ -150,9 +150,9 @@ func (d *drainRules) lost(node string) bool {
 // bound is how long ago a pod must have been bound to a node so that the operator must have seen it.
 const bound = 20 * time.Second
 
-// stuck reports whether a pod should have ended a minute ago. A drain does not wait for it any longer.
+// stuck reports whether a pod should have ended a minute ago. A drain does not wait for it any longer. The clock of the replica is inexact.
 func stuck(p *corev1.Pod) bool {
-	return p.DeletionTimestamp != nil && time.Since(p.DeletionTimestamp.Time) > time.Minute
+	return p.DeletionTimestamp != nil && time.Since(p.DeletionTimestamp.Time) > time.Minute-inexact
 }
 
 // remaining returns the pods of a node that a drain must remove first.

@@ -49,7 +49,9 @@ func (s *Server) insert(t *table, r *Request, o client.Object) (*entry, error) {
 		o.SetNamespace("")
 	}
 	if o.GetName() == "" && o.GetGenerateName() != "" {
-		o.SetName(o.GetGenerateName() + t.etcd.suffix())
+		for o.GetName() == "" || t.objects[key{o.GetNamespace(), o.GetName()}] != nil { // as API servers do since Kubernetes 1.32
+			o.SetName(o.GetGenerateName() + t.etcd.suffix())
+		}
 	}
 	if o.GetName() == "" {
 		return nil, apierrors.NewBadRequest("name or generateName is required")
