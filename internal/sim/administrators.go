@@ -93,6 +93,13 @@ func (a administrators) deleteProfiles(e Event) error {
 	return nil
 }
 
+// deny takes the permission for an action of a service from everybody for a while, as a change of an organization's policies does.
+func (a administrators) deny(e Event) error {
+	a.driver.After(e.For, func() { _ = a.emulator.SetPolicy() }) // without documents there is no error
+	return a.emulator.SetPolicy(fmt.Sprintf(`{"Version": "2012-10-17", "Statement": [
+		{"Effect": "Allow", "Action": "*", "Resource": "*"}, {"Effect": "Deny", "Action": %q, "Resource": "*"}]}`, e.Args[0]))
+}
+
 // shift begins a zonal shift away from a zone. A user cancels it after a while, an hour before it would expire.
 func (a administrators) shift(e Event) error {
 	ctx := context.Background()

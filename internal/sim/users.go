@@ -251,6 +251,31 @@ func (u users) cordon(e Event) error {
 	})
 }
 
+// taintNew gives each node that joins within a while a taint with a key, as an agent does that has found a defect.
+func (u users) taintNew(e Event) error {
+	key, old := e.Args[0], map[string]bool{}
+	for _, n := range kubeapi.List[*corev1.Node](u.server) {
+		old[n.Name] = true
+	}
+	ends := time.Now().Add(e.For)
+	var look func()
+	look = func() {
+		for _, n := range kubeapi.List[*corev1.Node](u.server) {
+			if !old[n.Name] {
+				old[n.Name] = true
+				n = n.DeepCopy()
+				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
+				_, _ = kubeapi.Update(u.server, n) // a conflict is not possible: the server is in memory
+			}
+		}
+		if time.Now().Before(ends) {
+			u.driver.After(100*time.Millisecond, look)
+		}
+	}
+	look()
+	return nil
+}
+
 // untaint removes a taint from all nodes. It returns an error if no node has it, because then the event comes at the wrong time.
 func (u users) untaint(e Event) error {
 	found := false

@@ -82,6 +82,7 @@ func userVerbs() map[string]verb {
 		"break-pool":    {usage: "POOL for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakPool)},
 		"break-class":   {usage: "CLASS for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakClass)},
 		"untaint":       {usage: "KEY", least: 1, most: 1, do: do(users.untaint)},
+		"taint-new":     {usage: "KEY for D", least: 1, most: 1, lasts: true, do: do(users.taintNew)},
 		"former-hashes": {do: do(users.formerHashes)},
 		"annotate":      {usage: "KIND KEY=VALUE N", least: 3, most: 3, do: do(users.annotate)},
 		"cordon":        {usage: "N for D", least: 1, most: 1, lasts: true, do: do(users.cordon)},
@@ -162,6 +163,7 @@ func cloudVerbs() map[string]verb {
 		"junk-messages":    {usage: "N", least: 1, most: 1, do: do((*account).junk)},
 		"delete-templates": {do: admin(administrators.deleteTemplates)},
 		"delete-profiles":  {do: admin(administrators.deleteProfiles)},
+		"deny":             {usage: "SERVICE:ACTION for D", least: 1, most: 1, lasts: true, do: admin(administrators.deny)},
 		"zonal-shift":      {usage: "ZONE for D", least: 1, most: 1, lasts: true, do: admin(administrators.shift)},
 		"placement-group":  {usage: "NAME PARTITIONS", least: 2, most: 2, do: admin(administrators.place)},
 	}

@@ -120,12 +120,15 @@ func (k *Kubelets) finish(now time.Time, pod *corev1.Pod, phase corev1.PodPhase)
 	return err
 }
 
+// longestGrace is the longest grace period in seconds that the API server applies, see package kubeapi. A longer one would overflow.
+const longestGrace = 1 << 32
+
 // end stops the containers of a pod that is being deleted, and removes it. A pod with finalizers remains, with its phase.
 func (k *Kubelets) end(now time.Time, pod *corev1.Pod) (time.Time, error) {
 	delete(k.pods, pod.UID)
 	grace := time.Duration(0)
 	if g := pod.DeletionGracePeriodSeconds; g != nil {
-		grace = time.Duration(*g) * time.Second
+		grace = time.Duration(min(*g, longestGrace)) * time.Second
 	}
 	phase := corev1.PodFailed // killed at the end of its grace period
 	takes := grace

@@ -286,10 +286,42 @@ func TestLaunchFailsAndIsTriedAgain(t *testing.T) {
 				b.providerWrites(claim.Name)
 				return nil
 			}
+			// The change of the claim that the provider made is a request of its own.
+			if result, err := b.try("a"); err != nil || result.RequeueAfter != retryBase {
+				t.Errorf("after a failed launch: %+v, %v, want another pass after %s", result, err, retryBase)
+			}
+			b.want("Launched", b.Condition("a", "Launched"), tt.want)
+			b.Clock().Step(retryBase)
 			b.pass("a")
 			b.want("Launched", b.Condition("a", "Launched"), "True Launched")
 			b.want("provider's note", b.GetClaim("a").Annotations["ext.karpenter.sh/launch"], "1")
 		})
+	}
+}
+
+// The delay before a failed launch is repeated doubles with each failure.
+func TestRetryDelay(t *testing.T) {
+	var l launches
+	now := time.Unix(1e6, 0)
+	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
+		l.end("a", "uid", nil, now)
+		if got := l.recall("a", "uid").wait(now); got != want*time.Second {
+			t.Errorf("after %d failures the delay is %s, want %s", i+1, got, want*time.Second)
+		}
+	}
+	for name, tt := range map[string]struct {
+		now  time.Time
+		want time.Duration
+	}{
+		"later": {now.Add(20 * time.Second), 40 * time.Second}, "over": {now.Add(time.Minute), 0}, "clock put back": {now.Add(-time.Hour), 0},
+	} {
+		if got := l.recall("a", "uid").wait(tt.now); got != tt.want {
+			t.Errorf("%s: the delay is %s, want %s", name, got, tt.want)
+		}
+	}
+	l.end("a", "uid", &cloud.Instance{}, now)
+	if got := l.recall("a", "uid").wait(now); got != 0 {
+		t.Errorf("after a launch that succeeded the delay is %s, want none", got)
 	}
 }
 

@@ -21,8 +21,12 @@ import (
 // reasonLaunchFailed is the reason of the condition Launched if the provider's error has none.
 const reasonLaunchFailed = "LaunchFailed"
 
-// launch calls the provider to launch an instance and reports whether the pass can continue with the next step.
+// launch calls the provider to launch an instance and reports whether the pass can continue with the next step. If the last call failed
+// a short time ago, it does not.
 func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err error) {
+	if p.retryAfter = p.launches.recall(p.claim.Name, p.claim.UID).wait(p.view.Now); p.retryAfter > 0 {
+		return false, nil
+	}
 	instance, err := p.create(ctx, a)
 	p.view.Now = p.Clock.Now()
 	if err != nil {
@@ -61,13 +65,13 @@ func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance,
 	// The provider gets a copy of the claim, because it may write its own annotations to the claim.
 	instance, err := p.Cloud.Create(ctx, p.claim.DeepCopy())
 	if err != nil {
-		p.launches.end(p.claim.Name, p.claim.UID, nil)
+		p.launches.end(p.claim.Name, p.claim.UID, nil, p.Clock.Now())
 		if errors.Is(context.Cause(ctx), errNoAnswer) {
 			err = errors.Join(errNoAnswer, err)
 		}
 		return nil, fmt.Errorf("launch instance: %w", err)
 	}
-	p.launches.end(p.claim.Name, p.claim.UID, instance)
+	p.launches.end(p.claim.Name, p.claim.UID, instance, p.Clock.Now())
 	return instance, nil
 }
 

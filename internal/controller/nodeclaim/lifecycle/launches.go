@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,6 +22,31 @@ type launchState struct {
 	cancel   context.CancelFunc // set while Create runs
 	instance *cloud.Instance    // result of Create
 	givenUp  bool               // this controller deleted the claim
+	// failures counts the failed calls of Create since the last one that succeeded. failed is when the last of them ended.
+	failures int
+	failed   time.Time
+}
+
+// The delay before a failed launch is repeated: it begins at retryBase, doubles with every failure and ends at retryMax.
+const (
+	retryBase = time.Second
+	retryMax  = time.Minute
+)
+
+// wait returns how long the claim must not be launched because its last launch failed, zero if it may be launched now. The rate limiter
+// of the controller is not enough, because a provider may write to the claim at each launch, and each change of a claim is a new request.
+func (s launchState) wait(now time.Time) time.Duration {
+	if s.failures == 0 {
+		return 0
+	}
+	delay := retryMax
+	if s.failures < 7 {
+		delay = min(retryMax, retryBase<<(s.failures-1))
+	}
+	if left := s.failed.Add(delay).Sub(now); left > 0 && left <= delay { // a longer time means that the clock was put back
+		return left
+	}
+	return 0
 }
 
 // of returns the state of the claim with this name and UID; the caller holds mu.
@@ -47,12 +73,17 @@ func (l *launches) begin(name string, uid types.UID, cancel context.CancelFunc) 
 	return s.instance
 }
 
-// end stores the result of a launch, nil if it failed.
-func (l *launches) end(name string, uid types.UID, instance *cloud.Instance) {
+// end stores the result of a launch that ended now, nil if it failed.
+func (l *launches) end(name string, uid types.UID, instance *cloud.Instance, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.of(name, uid)
 	s.cancel, s.instance = nil, instance
+	if instance == nil {
+		s.failures, s.failed = s.failures+1, now
+	} else {
+		s.failures = 0
+	}
 }
 
 // cancel cancels the running launch of the claim, if there is one.

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,6 +43,8 @@ type pass struct {
 	giveUp lifecycle.DeleteReason
 	// released is true if the finalizer was removed. Then there is no status to write.
 	released bool
+	// retryAfter is the time until a launch that failed may be repeated, zero if the pass does not wait for that.
+	retryAfter time.Duration
 	// failure is an error that did not stop the pass. It is returned at the end, so that the pass is repeated with increasing
 	// delay.
 	failure error
@@ -80,6 +83,9 @@ func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
 	}
 	if p.released {
 		return ctrl.Result{}, nil
+	}
+	if p.retryAfter > 0 && (requeue.RequeueAfter == 0 || p.retryAfter < requeue.RequeueAfter) {
+		requeue.RequeueAfter = p.retryAfter
 	}
 	return requeue, p.finish(ctx)
 }
