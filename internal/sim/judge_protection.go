@@ -251,8 +251,11 @@ func (p *protectionRules) deleted(who string, c *apiv1.NodeClaim) {
 		if !ok || !slices.Contains(strings.Split(r.Annotations[apiv1.ReplacesAnnotationKey], ","), c.Name) {
 			continue // it was deleted, or belongs to another command
 		}
-		n, ok := kubeapi.Find[*corev1.Node](p.world.platform.server, "", r.Status.NodeName)
-		if !condition.IsTrue(r, apiv1.ConditionTypeInitialized) && !(ok && n.Labels[apiv1.NodeInitializedLabelKey] == "true") {
+		// The node is initialized before the claim. If that write of the claim fails, the claim may even lack the name of the node.
+		initialized := slices.ContainsFunc(kubeapi.List[*corev1.Node](p.world.platform.server), func(n *corev1.Node) bool {
+			return n.Labels[apiv1.NodeInitializedLabelKey] == "true" && r.Status.ProviderID != "" && n.Spec.ProviderID == r.Status.ProviderID
+		})
+		if !condition.IsTrue(r, apiv1.ConditionTypeInitialized) && !initialized {
 			p.violate(ruleReplacementsFirst, "claim %s is deleted (%s), and its replacement %s is not initialized", c.Name, reason, r.Name)
 		}
 	}

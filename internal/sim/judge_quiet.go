@@ -32,10 +32,12 @@ func newQuietRules(j *judge) quietRules {
 	return quietRules{judge: j, unready: map[string]bool{}, calls: map[string]int{}, made: map[string]int{}}
 }
 
-// The most calls of a replica within a minute: writes of one object, and calls of one operation of the cloud.
+// The most calls of a replica within a minute: writes of one object, writes of one that does not exist, and calls of one operation of the
+// cloud.
 const (
-	mostWrites = 60
-	mostCalls  = 600
+	mostWrites  = 60
+	mostMissing = 20
+	mostCalls   = 600
 )
 
 // count counts a call of a replica, and checks that it does not repeat the call too often.

@@ -220,6 +220,9 @@ func (k kubeLink) serve(q *kubeapi.Request) kubeapi.Response {
 	}
 	resp := w.platform.server.Serve(q)
 	w.trace.kube(l.name, q, resp)
+	if q.Method != http.MethodGet && resp.Code == http.StatusNotFound {
+		w.judge.quiet.count(l.name, q.Method+" "+q.Path+" of an object that does not exist", mostMissing)
+	}
 	if q.Method == http.MethodGet || resp.Code >= 300 {
 		return resp
 	}
