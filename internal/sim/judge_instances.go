@@ -152,7 +152,11 @@ func differsInDisks(i world.Instance, mappings []*awsv1.BlockDeviceMapping) stri
 		if e.VolumeSize != nil {
 			want.SizeGiB = int(math.Ceil(e.VolumeSize.AsApproximateFloat64() / (1 << 30)))
 		}
-		if has := i.Data.BlockDevices[at]; has != want {
+		has := i.Data.BlockDevices[at]
+		if e.DeleteOnTermination == nil {
+			has.DeleteOnTermination = false // EC2 has a default of its own
+		}
+		if has != want {
 			return fmt.Sprintf("its disk is %+v, not %+v", has, want)
 		}
 	}
