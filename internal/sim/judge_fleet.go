@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -193,9 +194,14 @@ func (f *fleetRules) look() {
 }
 
 // kept reports whether the node of an instance is Ready and has pods, also terminating ones, apart from DaemonSet pods and static
-// pods. Such an instance is not ended without a claim.
+// pods, or is being deleted and has volumes. Such an instance is not ended without a claim.
 func (f *fleetRules) kept(i control.Instance) bool {
 	n, ok := kubeapi.Find[*corev1.Node](f.world.platform.server, "", i.Node)
+	if ok && nodeReady(n) && n.DeletionTimestamp != nil && slices.ContainsFunc(
+		kubeapi.List[*storagev1.VolumeAttachment](f.world.platform.server), func(a *storagev1.VolumeAttachment) bool { return a.Spec.NodeName == n.Name },
+	) {
+		return true
+	}
 	return ok && nodeReady(n) && slices.ContainsFunc(kubeapi.List[*corev1.Pod](f.world.platform.server), func(p *corev1.Pod) bool {
 		owner := metav1.GetControllerOf(p)
 		return p.Spec.NodeName == n.Name && !ended(p) &&

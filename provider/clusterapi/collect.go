@@ -130,12 +130,12 @@ func (c *Collector) collect(ctx context.Context, all []*machine, there sets.Set[
 	return errors.Join(errs...)
 }
 
-// keep publishes that a Machine without a claim is kept because its node runs pods.
+// keep publishes that a Machine without a claim is kept because its node is in use.
 func (c *Collector) keep(m *machine, use withhold.Use) {
 	c.provider.config.Events.Publish(telemetry.Event{
 		Object: use.Node, Type: corev1.EventTypeWarning, Reason: telemetry.EventTerminationWithheld, Dedupe: []string{use.Node.Name},
-		Message: fmt.Sprintf("Machine %s/%s has no NodeClaim but is not deleted: the node is Ready and has pods (%d); fix: restore the "+
-			"NodeClaim, or delete the Node, which drains it", m.Metadata.Namespace, m.Metadata.Name, use.Pods),
+		Message: fmt.Sprintf("Machine %s/%s has no NodeClaim but is not deleted: the node is Ready and %s; fix: restore the "+
+			"NodeClaim, or delete the Node, which drains it", m.Metadata.Namespace, m.Metadata.Name, use),
 	})
 }
 

@@ -5,15 +5,26 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A Use is a node that is ready and runs pods.
+// A Use is a node that is ready and runs pods, or is being deleted and has volumes.
 type Use struct {
 	Node *corev1.Node
-	// Pods is the number of its pods that have not completed, without DaemonSet pods and static pods. It is at least 1.
+	// Pods is the number of its pods that have not completed, without DaemonSet pods and static pods.
 	Pods int
+	// Volumes is the number of volumes that are attached to it, if it is being deleted. A drain ends when they are detached.
+	Volumes int
+}
+
+// String says what uses the node.
+func (u Use) String() string {
+	if u.Pods == 0 {
+		return fmt.Sprintf("volumes are attached to it (%d)", u.Volumes)
+	}
+	return fmt.Sprintf("has pods (%d)", u.Pods)
 }
 
 // InUse returns the nodes that are in use, by their provider ID. It considers only nodes with one of the provider
@@ -40,8 +51,14 @@ func InUse(ctx context.Context, c client.Reader, providerIDs []string) (map[stri
 		if err != nil {
 			return nil, err
 		}
-		if pods > 0 {
-			used[node.Spec.ProviderID] = Use{Node: node, Pods: pods}
+		volumes := 0
+		if pods == 0 && node.DeletionTimestamp != nil {
+			if volumes, err = attached(ctx, c, node.Name); err != nil {
+				return nil, err
+			}
+		}
+		if pods+volumes > 0 {
+			used[node.Spec.ProviderID] = Use{Node: node, Pods: pods, Volumes: volumes}
 		}
 	}
 	return used, nil
@@ -55,6 +72,20 @@ func ready(node *corev1.Node) bool {
 		}
 	}
 	return false
+}
+
+// attached returns the number of volumes that are attached to the node.
+func attached(ctx context.Context, c client.Reader, node string) (count int, err error) {
+	var all storagev1.VolumeAttachmentList
+	if err := c.List(ctx, &all); err != nil {
+		return 0, fmt.Errorf("list volume attachments: %w", err)
+	}
+	for i := range all.Items {
+		if a := &all.Items[i]; a.Spec.NodeName == node && a.Status.Attached {
+			count++
+		}
+	}
+	return count, nil
 }
 
 // workload returns how many pods of the node have not completed, without DaemonSet pods and static pods.

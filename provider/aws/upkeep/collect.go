@@ -70,7 +70,7 @@ type Recorder interface {
 
 // A Collector terminates Karpenter's instances that belong to no claim and will be assigned to none. Tags alone
 // decide which instances are Karpenter's: they have the tags of this cluster and of a node class, and the tag of a
-// pool or of a launch. It terminates no other instances, and none whose node is Ready and runs pods. If many
+// pool or of a launch. It terminates no other instances, and none whose node is in use (see withhold.InUse). If many
 // instances remain to be terminated, the Breaker may withhold the terminations.
 type Collector struct {
 	Instances Instances
@@ -184,8 +184,8 @@ func (c *Collector) inUse(ctx context.Context, chosen []instances.Instance) (kep
 		}
 		kept++
 		c.Recorder.Event(use.Node, corev1.EventTypeWarning, telemetry.EventTerminationWithheld, fmt.Sprintf(
-			"Instance %s has no NodeClaim but is not terminated: the node is Ready and has pods (%d); fix: restore the NodeClaim, or "+
-				"delete the Node, which drains it", i.ID, use.Pods))
+			"Instance %s has no NodeClaim but is not terminated: the node is Ready and %s; fix: restore the NodeClaim, or "+
+				"delete the Node, which drains it", i.ID, use))
 	}
 	return kept, rest, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -94,7 +95,7 @@ func claim(name, instance string) *apiv1.NodeClaim {
 
 func kube(objects ...client.Object) client.WithWatch {
 	scheme := api.Scheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme)); err != nil {
 		panic(err)
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&apiv1.NodeClaim{}).
@@ -198,7 +199,7 @@ func TestCollectStopsAtMassTermination(t *testing.T) {
 	}
 }
 
-// An instance without a claim is kept while its node is Ready and runs pods.
+// An instance without a claim is kept while its node is Ready and runs pods, or is being deleted and volumes are attached to it.
 func TestCollectKeepsNodeInUse(t *testing.T) {
 	node := func(name string, ready corev1.ConditionStatus) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: instances.ProviderID("a", "i-"+name)}}
@@ -213,16 +214,25 @@ func TestCollectKeepsNodeInUse(t *testing.T) {
 		return p
 	}
 	a := &account{list: []instances.Instance{
-		instance("i-used", time.Hour), instance("i-idle", time.Hour), instance("i-lost", time.Hour),
+		instance("i-used", time.Hour), instance("i-idle", time.Hour), instance("i-lost", time.Hour), instance("i-drained", time.Hour),
 	}}
+	drained := node("drained", corev1.ConditionTrue)
+	drained.DeletionTimestamp, drained.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"test/stays"}
+	volume := func(name, node string, attached bool) *storagev1.VolumeAttachment {
+		return &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.VolumeAttachmentSpec{NodeName: node},
+			Status: storagev1.VolumeAttachmentStatus{Attached: attached}}
+	}
 	k := kube(node("used", corev1.ConditionTrue), node("idle", corev1.ConditionTrue), node("lost", corev1.ConditionUnknown),
 		pod("web", "used", "ReplicaSet", corev1.PodRunning), pod("agent", "idle", "DaemonSet", corev1.PodRunning),
-		pod("job", "idle", "Job", corev1.PodSucceeded), pod("other", "lost", "ReplicaSet", corev1.PodRunning))
+		pod("job", "idle", "Job", corev1.PodSucceeded), pod("other", "lost", "ReplicaSet", corev1.PodRunning),
+		drained, volume("a", "drained", true), volume("b", "drained", false), volume("c", "idle", true))
 	c, told := collector(a, k)
 	if err := c.Collect(t.Context()); err != nil || !slices.Equal(a.ended, []string{"i-idle", "i-lost"}) {
 		t.Errorf("ended %v, error %v", a.ended, err)
 	}
-	if len(*told) != 1 || !strings.HasPrefix((*told)[0], "used TerminationWithheld: ") || !strings.Contains((*told)[0], "has pods (1);") {
+	slices.Sort(*told)
+	if len(*told) != 2 || !strings.Contains((*told)[0], "the node is Ready and volumes are attached to it (1);") ||
+		!strings.HasPrefix((*told)[1], "used TerminationWithheld: ") || !strings.Contains((*told)[1], "has pods (1);") {
 		t.Errorf("events %q", *told)
 	}
 }
