@@ -206,6 +206,14 @@ func (e *Emulator) Event(in control.Event) error {
 	return nil
 }
 
+// Terminate terminates instances, as another user of the account does.
+func (e *Emulator) Terminate(ids ...string) error {
+	if _, failure := e.world.Terminate(ids); failure != nil {
+		return failure
+	}
+	return nil
+}
+
 // Instance returns the instance with the id, with everything that its launch set.
 func (e *Emulator) Instance(id string) (world.Instance, bool) { return e.world.Instance(id) }
 

@@ -25,9 +25,8 @@ func (a administrators) endInstances(e Event) error {
 		return err
 	}
 	for _, id := range ids {
-		_, err := a.ec2.TerminateInstances(context.Background(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
-		if err != nil {
-			return fmt.Errorf("%s: terminate %s: %w", e, id, err)
+		if err := a.emulator.Terminate(id); err != nil { // a call of the API could be throttled
+			return fmt.Errorf("%s: %w", e, err)
 		}
 	}
 	return nil

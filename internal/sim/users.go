@@ -337,12 +337,15 @@ func (u users) breakPool(e Event) error {
 	if !ok {
 		return nil
 	}
-	before := pool.Spec.Template.Spec.Requirements
+	const none = "none.such"
+	before := slices.DeleteFunc(slices.Clone(pool.Spec.Template.Spec.Requirements), func(r apiv1.NodeSelectorRequirementWithMinValues) bool {
+		return slices.Equal(r.Values, []string{none}) // it is broken already
+	})
 	set := func(rs []apiv1.NodeSelectorRequirementWithMinValues) {
 		_ = u.editPool(e.Args[0], func(p *apiv1.NodePool) { p.Spec.Template.Spec.Requirements = rs }) // it was valid when it was made
 	}
 	set(append(slices.Clone(before), apiv1.NodeSelectorRequirementWithMinValues{
-		Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"none.such"},
+		Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{none},
 	}))
 	u.driver.After(e.For, func() { set(before) })
 	return nil

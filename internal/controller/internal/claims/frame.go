@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,13 +66,19 @@ func GetLive(ctx context.Context, c client.Reader, facts cloud.Facts, req ctrl.R
 	return claim, nil
 }
 
-// ConflictRetry is the delay before the retry of a write that failed because the object was changed or deleted. During the delay,
-// the cache receives that change.
-const ConflictRetry = time.Second
+// The delays before the retry of a write that failed because the object was changed (ConflictRetry) or does not exist (GoneRetry). During
+// the delay, the cache receives that change. The deletion of an object is an event of its own, so the retry is only a safeguard.
+const (
+	ConflictRetry = time.Second
+	GoneRetry     = 10 * time.Second
+)
 
 // Settle returns the result of a Reconcile that ended with err. A conflict means that the cache was out of date. It is not an
-// error: the result is then a retry after ConflictRetry.
+// error: the result is then a retry after ConflictRetry or GoneRetry.
 func Settle(result ctrl.Result, err error) (ctrl.Result, error) {
+	if apierrors.IsNotFound(err) {
+		return ctrl.Result{RequeueAfter: GoneRetry}, nil
+	}
 	if act.Conflict(err) {
 		return ctrl.Result{RequeueAfter: ConflictRetry}, nil
 	}
