@@ -26,7 +26,8 @@ func (m *moveRules) checkPolicy(pool *apiv1.NodePool, n *corev1.Node, reason str
 }
 
 // checkBudget checks that no more nodes of a pool are marked than each of its budgets for the reason allows. Nodes that are not ready or are
-// deleted for other reasons count too. The nodes that went a moment ago count for percentages, because the decision may have been made before.
+// deleted for other reasons count too, but nodes that are not ready do not count for repair. The nodes that went a moment ago count for
+// percentages, because the decision may have been made before.
 func (m *moveRules) checkBudget(pool *apiv1.NodePool, n *corev1.Node, reason string) {
 	name := pool.Name
 	total, marked := 0, 0
@@ -49,7 +50,7 @@ func (m *moveRules) checkBudget(pool *apiv1.NodePool, n *corev1.Node, reason str
 		}
 		total++
 		goes := o.DeletionTimestamp != nil && condition.IsTrue(o, apiv1.ConditionTypeInitialized) && m.hasSeen(m.writer(), o.DeletionTimestamp.Time, "nodeclaims")
-		if goes || voluntary[m.marked[o.Status.NodeName]] || m.unready(o) {
+		if goes || voluntary[m.marked[o.Status.NodeName]] || reason != "Unhealthy" && m.unready(o) {
 			marked++
 		}
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -59,12 +60,15 @@ func TestOtherNodesCount(t *testing.T) {
 		name    string
 		deleted bool          // the other node; otherwise it is not ready
 		after   time.Duration // since then
+		reason  string        // for which a node is disrupted, Drifted if it is empty
 		want    []string
 	}{
 		{name: "deleted", deleted: true, after: time.Minute, want: []string{ruleBudget}},
 		{name: "just deleted", deleted: true, after: bound / 2},
 		{name: "not ready", after: time.Minute, want: []string{ruleBudget}},
 		{name: "just not ready", after: bound / 2},
+		{name: "deleted, and repair", deleted: true, after: time.Minute, reason: "Unhealthy", want: []string{ruleBudget}},
+		{name: "not ready, and repair", after: time.Minute, reason: "Unhealthy"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -101,8 +105,9 @@ func TestOtherNodesCount(t *testing.T) {
 				w.processes.writer = "karpenter-0"
 				node, _ := kubeapi.Find[*corev1.Node](w.platform.server, "", "stays")
 				pool, _ := kubeapi.Find[*apiv1.NodePool](w.platform.server, "", "default")
-				w.judge.moves.marked["stays"] = "Drifted"
-				w.judge.moves.checkBudget(pool, node, "Drifted")
+				reason := cmp.Or(tt.reason, "Drifted")
+				w.judge.moves.marked["stays"] = reason
+				w.judge.moves.checkBudget(pool, node, reason)
 				if got := violated(w); fmt.Sprint(got) != fmt.Sprint(tt.want) {
 					t.Errorf("violated %v, want %v: %v", got, tt.want, w.judge.violations)
 				}
