@@ -23,7 +23,7 @@ func ClaimName(pod *corev1.Pod, v *corev1.Volume) string {
 // pod uses it or if the claim has another access mode. It is a bound pod that has not finished. If there is none, it is the pending pod with
 // the highest priority, of these the oldest, of these the first by key. Pods of capacity buffers come last. The users of all claims are
 // computed at the first call.
-func (s *Snapshot) SoleUser(claim string) *Pod {
+func SoleUser(s *Snapshot, claim string) *Pod {
 	if s.derived.soleUsers == nil {
 		return nil
 	}

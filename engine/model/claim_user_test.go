@@ -48,7 +48,7 @@ func TestSoleUser(t *testing.T) {
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "data"}}
 		claim.Spec.AccessModes = tt.modes
 		got := ""
-		if u := Compile(Delta{Pods: tt.pods, VolumeClaims: []*corev1.PersistentVolumeClaim{claim}}).SoleUser("d/data"); u != nil {
+		if u := SoleUser(Compile(Delta{Pods: tt.pods, VolumeClaims: []*corev1.PersistentVolumeClaim{claim}}), "d/data"); u != nil {
 			got = u.Key
 		}
 		if got != tt.want {

@@ -115,7 +115,7 @@ func claimed(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaim)
 
 // exclusive returns a refusal if the claim is ReadWriteOncePod, the pod is not bound, and another pod may use the claim first.
 func exclusive(s *model.Snapshot, key string, p *model.Pod) model.Verdict {
-	user := s.SoleUser(key)
+	user := model.SoleUser(s, key)
 	if user == nil || user.Key == p.Key || p.Bound() {
 		return model.Verdict{}
 	}
