@@ -64,7 +64,7 @@ func volumeOf(s *model.Snapshot, p *model.Pod, v *corev1.Volume) (out Volume, us
 	case ok && v.Ephemeral != nil && !metav1.IsControlledBy(claim, pod):
 		return Volume{}, true, refuseClaim(key, "exists, but is not owned by this pod", "delete or rename it; it has the name of ephemeral volume "+v.Name)
 	case ok:
-		if out, no = claimed(s, key, claim); no.OK() {
+		if out, no = claimed(s, key, claim); no.OK() && slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
 			no = exclusive(s, key, p)
 		}
 	case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
@@ -113,7 +113,7 @@ func claimed(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaim)
 	return out, model.Verdict{}
 }
 
-// exclusive returns a refusal if the claim is ReadWriteOncePod, the pod is not bound, and another pod may use the claim first.
+// exclusive returns a refusal if the pod is not bound and another pod may use the claim first. The claim is ReadWriteOncePod.
 func exclusive(s *model.Snapshot, key string, p *model.Pod) model.Verdict {
 	user := model.SoleUser(s, key)
 	if user == nil || user.Key == p.Key || p.Bound() {
