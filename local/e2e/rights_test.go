@@ -25,7 +25,8 @@ var unusedRights = map[string]string{
 	"get deployments.apps/karpenter":              "for the helm test, which local/e2e/helm runs",
 	"list resourceclaims.resource.k8s.io":         dashboardOnly,
 	"list resourceclaimtemplates.resource.k8s.io": dashboardOnly,
-	"get nodes": "a node is read again after a write of it met a conflict, which does not happen in each run",
+	"get nodes":                  onConflict,
+	"get nodepools.karpenter.sh": onConflict,
 	"update configmaps/karpenter-discovered-memory": "written at most once a minute, so a short run only creates it; provider/aws/learned tests the update",
 	"patch events":                          "the second of equal events within minutes patches the first",
 	"list nodepools.karpenter.sh":           fallback,
@@ -45,6 +46,8 @@ var unusedRights = map[string]string{
 }
 
 const dashboardOnly = "the dashboard lists claims while a page is open and pods have ResourceClaims; no test of this package has such pods"
+
+const onConflict = "the object is read again after a write of it met a conflict, which does not happen in each run"
 
 const fallback = "caches list where the API server cannot stream the first list over the watch"
 
