@@ -62,15 +62,17 @@ func newSoleUsers(s *Snapshot) map[string]*Pod {
 
 // usesFirst reports whether pod a may use a claim before pod b, see SoleUser.
 func usesFirst(a, b *Pod) bool {
-	last := func(yes bool) int {
-		if yes {
-			return 1
+	rank := func(p *Pod) int {
+		switch {
+		case p.Bound():
+			return 0
+		case p.Virtual():
+			return 2
 		}
-		return 0
+		return 1
 	}
 	return cmp.Or(
-		cmp.Compare(last(!a.Bound()), last(!b.Bound())),
-		cmp.Compare(last(a.Virtual()), last(b.Virtual())),
+		cmp.Compare(rank(a), rank(b)),
 		cmp.Compare(b.Priority(), a.Priority()),
 		a.Object.CreationTimestamp.Compare(b.Object.CreationTimestamp.Time),
 		cmp.Compare(a.Key, b.Key),

@@ -416,18 +416,11 @@ func (a *account) some(e Event) (ids []string, err error) {
 	return ids, nil
 }
 
-// reserve makes a capacity reservation that node classes select by the tag karpenter.sh/discovery.
+// reserve makes a capacity reservation.
 func (a *account) reserve(e Event) error {
-	n, err := e.number(1)
+	id, n, err := a.newReservation(e, control.Reservation{})
 	if err != nil {
 		return err
-	}
-	pool := poolOf(e.Args[0])
-	id, err := a.emulator.Reserve(control.Reservation{
-		Type: pool.Type, Zone: pool.Zone, Count: n, Tags: map[string]string{"karpenter.sh/discovery": clusterName},
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", e, err)
 	}
 	a.reservations = append(a.reservations, reservation{id: id, total: n, since: time.Now()})
 	return nil
@@ -435,17 +428,22 @@ func (a *account) reserve(e Event) error {
 
 // reserveBlock makes a capacity block, which ends after a while.
 func (a *account) reserveBlock(e Event) error {
-	n, err := e.number(1)
-	if err != nil {
-		return err
+	_, _, err := a.newReservation(e, control.Reservation{Block: true, For: control.Duration(e.For)})
+	return err
+}
+
+// newReservation makes a capacity reservation of the type, zone and number of the event, which node classes select by the tag
+// karpenter.sh/discovery. It returns its id and its number of instances.
+func (a *account) newReservation(e Event, r control.Reservation) (id string, n int, err error) {
+	if n, err = e.number(1); err != nil {
+		return "", 0, err
 	}
 	pool := poolOf(e.Args[0])
-	if _, err := a.emulator.Reserve(control.Reservation{
-		Type: pool.Type, Zone: pool.Zone, Count: n, Block: true, For: control.Duration(e.For), Tags: map[string]string{"karpenter.sh/discovery": clusterName},
-	}); err != nil {
-		return fmt.Errorf("%s: %w", e, err)
+	r.Type, r.Zone, r.Count, r.Tags = pool.Type, pool.Zone, n, map[string]string{"karpenter.sh/discovery": clusterName}
+	if id, err = a.emulator.Reserve(r); err != nil {
+		return "", 0, fmt.Errorf("%s: %w", e, err)
 	}
-	return nil
+	return id, n, nil
 }
 
 // fillSubnets lets others use all but N addresses of the subnets of a zone for a while.

@@ -92,7 +92,7 @@ func (a administrators) deleteProfiles(e Event) error {
 	return nil
 }
 
-// deny takes the permission for an action of a service from everybody for a while, as a change of an organization's policies does.
+// deny denies an action of a service to all callers for a while, as a change of the policies of an organization does.
 func (a administrators) deny(e Event) error {
 	a.driver.After(e.For, func() { _ = a.emulator.SetPolicy() }) // without documents there is no error
 	return a.emulator.SetPolicy(fmt.Sprintf(`{"Version": "2012-10-17", "Statement": [

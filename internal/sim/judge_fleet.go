@@ -196,13 +196,16 @@ func (f *fleetRules) look() {
 // kept reports whether the node of an instance is Ready and has pods, also terminating ones, apart from DaemonSet pods and static
 // pods, or is being deleted and has volumes. Such an instance is not ended without a claim.
 func (f *fleetRules) kept(i control.Instance) bool {
-	n, ok := kubeapi.Find[*corev1.Node](f.world.platform.server, "", i.Node)
-	if ok && nodeReady(n) && n.DeletionTimestamp != nil && slices.ContainsFunc(
-		kubeapi.List[*storagev1.VolumeAttachment](f.world.platform.server), func(a *storagev1.VolumeAttachment) bool { return a.Spec.NodeName == n.Name },
-	) {
+	server := f.world.platform.server
+	n, ok := kubeapi.Find[*corev1.Node](server, "", i.Node)
+	if !ok || !nodeReady(n) {
+		return false
+	}
+	ofNode := func(a *storagev1.VolumeAttachment) bool { return a.Spec.NodeName == n.Name }
+	if n.DeletionTimestamp != nil && slices.ContainsFunc(kubeapi.List[*storagev1.VolumeAttachment](server), ofNode) {
 		return true
 	}
-	return ok && nodeReady(n) && slices.ContainsFunc(kubeapi.List[*corev1.Pod](f.world.platform.server), func(p *corev1.Pod) bool {
+	return slices.ContainsFunc(kubeapi.List[*corev1.Pod](server), func(p *corev1.Pod) bool {
 		owner := metav1.GetControllerOf(p)
 		return p.Spec.NodeName == n.Name && !ended(p) &&
 			(owner == nil || owner.Kind != "DaemonSet" && owner.Kind != "Node")

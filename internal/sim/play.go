@@ -77,11 +77,11 @@ func (r Result) Summary() string {
 //	pods 1 example.com/important=yes
 //	status NodePool/default nodes=2
 //
-// The first is Summary, the second Replaced. The third counts running instances of a NodePool, where * in their type, zone or
-// capacity type stands for any text. If there is such a line, each running instance must be in one of them. "fleet 0" means that
-// no instance runs. The fourth names an event about an object of the kind, with the reason, whose message has the text. The fifth
-// says that there is no such event. Then come the number of launch templates, that of instance profiles, that of the calls of an operation of the
-// cloud, and that of running pods with an annotation. The last is a value in the status of an object that users configure: its path has names of fields and, for the status of a condition, "conditions" and the type.
+// "launches" is Summary. "replaced", "templates", "profiles", "calls" and "pods" are Replaced, Templates, Profiles, Calls of an operation
+// and Pods with an annotation. "fleet" counts running instances of a NodePool, where * in their type, zone or capacity type stands for any
+// text. If there is such a line, each running instance must be in one of them. "fleet 0" means that no instance runs. "event" names an event
+// about an object of the kind, with the reason, whose message has the text. "no event" means that there is none. "status" is a value in the
+// status of an object that users configure. Its path has names of fields and, for the status of a condition, "conditions" and the type.
 func (r Result) Unmet(want string) (unmet []string) {
 	counted, listed := 0, false
 	for line := range strings.Lines(want) {

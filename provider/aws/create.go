@@ -179,15 +179,17 @@ func ready(class *awsv1.EC2NodeClass) error {
 		}
 	case c.Status == metav1.ConditionFalse:
 		return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("EC2NodeClass %s is not ready: %s", class.Name, c.Message)}
-	case c.ObservedGeneration != class.Generation:
-		return &cloud.NodeClassNotReadyError{Err: changed(class)}
 	}
-	return nil
+	return changed(class)
 }
 
-// changed returns the error for a class that was not reconciled after its last change.
+// changed returns a NodeClassNotReadyError if the class has changed since its condition Ready was written, nil otherwise. Its status then
+// belongs to its former spec.
 func changed(class *awsv1.EC2NodeClass) error {
-	return fmt.Errorf("EC2NodeClass %s changed after it became Ready; waiting for reconciliation", class.Name)
+	if c := condition.Get(class, awsv1.ConditionTypeReady); c == nil || c.ObservedGeneration == class.Generation {
+		return nil
+	}
+	return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("EC2NodeClass %s changed after it became Ready; waiting for reconciliation", class.Name)}
 }
 
 // annotations returns the annotations of a claim that is launched from class. Drift is detected by

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
-	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/require"
@@ -29,7 +28,7 @@ const (
 
 // Drift implements cloud.Provider. A claim without a pool or a node class reference, or whose class
 // is missing or is being deleted, has not drifted. If the class has changed and has not been reconciled since, Drift returns a
-// NodeClassNotReadyError: the status of the class still belongs to its former spec, and nothing can be launched from it yet.
+// NodeClassNotReadyError, because nothing can be launched from it yet.
 func (p *Provider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.DriftReason, error) {
 	if claim.Labels[apiv1.NodePoolLabelKey] == "" || claim.Spec.NodeClassRef == nil {
 		return "", nil
@@ -42,8 +41,8 @@ func (p *Provider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.Dri
 	case err != nil:
 		return "", err
 	}
-	if c := condition.Get(class, awsv1.ConditionTypeReady); c != nil && c.ObservedGeneration != class.Generation {
-		return "", &cloud.NodeClassNotReadyError{Err: changed(class)}
+	if err := changed(class); err != nil {
+		return "", err
 	}
 	if hashDrifted(claim, class) {
 		return DriftNodeClass, nil

@@ -134,8 +134,7 @@ func (c *Collector) collect(ctx context.Context, all []*machine, there sets.Set[
 func (c *Collector) keep(m *machine, use withhold.Use) {
 	c.provider.config.Events.Publish(telemetry.Event{
 		Object: use.Node, Type: corev1.EventTypeWarning, Reason: telemetry.EventTerminationWithheld, Dedupe: []string{use.Node.Name},
-		Message: fmt.Sprintf("Machine %s/%s has no NodeClaim but is not deleted: the node is Ready and %s; fix: restore the "+
-			"NodeClaim, or delete the Node, which drains it", m.Metadata.Namespace, m.Metadata.Name, use),
+		Message: fmt.Sprintf("Machine %s/%s has no NodeClaim but is not deleted: %s", m.Metadata.Namespace, m.Metadata.Name, use),
 	})
 }
 

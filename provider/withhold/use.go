@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A Use is a node that is ready and runs pods, or is being deleted and has volumes.
+// A Use is a node that is ready, and runs pods or is being deleted and has volumes.
 type Use struct {
 	Node *corev1.Node
 	// Pods is the number of its pods that have not completed, without DaemonSet pods and static pods.
@@ -19,16 +19,17 @@ type Use struct {
 	Volumes int
 }
 
-// String says what uses the node.
+// String returns why the instance of the node is kept, and the fix.
 func (u Use) String() string {
 	if u.Pods == 0 {
-		return fmt.Sprintf("volumes are attached to it (%d)", u.Volumes)
+		return fmt.Sprintf("the node is Ready and volumes are attached to it (%d); fix: wait until they are detached, or see the "+
+			"VolumeAttachments of the node", u.Volumes)
 	}
-	return fmt.Sprintf("has pods (%d)", u.Pods)
+	return fmt.Sprintf("the node is Ready and has pods (%d); fix: restore the NodeClaim, or delete the Node, which drains it", u.Pods)
 }
 
 // InUse returns the nodes that are in use, by their provider ID. It considers only nodes with one of the provider
-// IDs. c needs the index spec.nodeName of pods.
+// IDs. c needs the index spec.nodeName of pods and of VolumeAttachments.
 func InUse(ctx context.Context, c client.Reader, providerIDs []string) (map[string]Use, error) {
 	if len(providerIDs) == 0 {
 		return nil, nil
@@ -77,11 +78,11 @@ func ready(node *corev1.Node) bool {
 // attached returns the number of volumes that are attached to the node.
 func attached(ctx context.Context, c client.Reader, node string) (count int, err error) {
 	var all storagev1.VolumeAttachmentList
-	if err := c.List(ctx, &all); err != nil {
-		return 0, fmt.Errorf("list volume attachments: %w", err)
+	if err := c.List(ctx, &all, client.MatchingFields{"spec.nodeName": node}); err != nil {
+		return 0, fmt.Errorf("list volume attachments of node %s: %w", node, err)
 	}
 	for i := range all.Items {
-		if a := &all.Items[i]; a.Spec.NodeName == node && a.Status.Attached {
+		if all.Items[i].Status.Attached {
 			count++
 		}
 	}

@@ -24,8 +24,7 @@ const countPeriod = 5 * time.Second
 // Counter writes status.resources and status.nodes of each NodePool.
 type Counter struct {
 	Client client.Client
-	// Live reads from the API server, without the cache of Client. A NodePool is read with it after a conflict. If Live is nil, Client
-	// is used.
+	// Live reads NodePools from the API server after a conflict, see writeStatus. If it is nil, Client is used.
 	Live  client.Reader
 	Cloud cloud.Provider
 	// CPUMillis is the CPU request of the process, which determines the number of workers.

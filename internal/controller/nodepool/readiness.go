@@ -20,8 +20,7 @@ import (
 // Readiness sets the condition NodeClassReady of pools from the Ready condition of their node class.
 type Readiness struct {
 	Client client.Client
-	// Live reads from the API server, without the cache of Client. A NodePool is read with it after a conflict. If Live is nil, Client
-	// is used.
+	// Live reads NodePools from the API server after a conflict, see writeStatus. If it is nil, Client is used.
 	Live  client.Reader
 	Clock clock.PassiveClock
 	Cloud cloud.Provider

@@ -19,8 +19,7 @@ const validationWorkers = 10
 // express.
 type Validation struct {
 	Client client.Client
-	// Live reads from the API server, without the cache of Client. A NodePool is read with it after a conflict. If Live is nil, Client
-	// is used.
+	// Live reads NodePools from the API server after a conflict, see writeStatus. If it is nil, Client is used.
 	Live  client.Reader
 	Clock clock.PassiveClock
 	Cloud cloud.Provider

@@ -184,8 +184,7 @@ func (c *Collector) inUse(ctx context.Context, chosen []instances.Instance) (kep
 		}
 		kept++
 		c.Recorder.Event(use.Node, corev1.EventTypeWarning, telemetry.EventTerminationWithheld, fmt.Sprintf(
-			"Instance %s has no NodeClaim but is not terminated: the node is Ready and %s; fix: restore the NodeClaim, or "+
-				"delete the Node, which drains it", i.ID, use))
+			"Instance %s has no NodeClaim but is not terminated: %s", i.ID, use))
 	}
 	return kept, rest, nil
 }

@@ -99,7 +99,10 @@ func kube(objects ...client.Object) client.WithWatch {
 		panic(err)
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&apiv1.NodeClaim{}).
-		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).Build()
+		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).
+		WithIndex(&storagev1.VolumeAttachment{}, "spec.nodeName", func(o client.Object) []string {
+			return []string{o.(*storagev1.VolumeAttachment).Spec.NodeName}
+		}).Build()
 }
 
 func TestCollect(t *testing.T) {

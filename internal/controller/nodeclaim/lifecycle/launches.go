@@ -39,10 +39,7 @@ func (s launchState) wait(now time.Time) time.Duration {
 	if s.failures == 0 {
 		return 0
 	}
-	delay := retryMax
-	if s.failures < 7 {
-		delay = min(retryMax, retryBase<<(s.failures-1))
-	}
+	delay := min(retryBase<<min(s.failures-1, 6), retryMax)              // the sixth doubling already exceeds retryMax
 	if left := s.failed.Add(delay).Sub(now); left > 0 && left <= delay { // a longer time means that the clock was put back
 		return left
 	}
