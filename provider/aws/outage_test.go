@@ -2,12 +2,23 @@ package aws_test
 
 import (
 	"testing"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
+
+// onlyConnections returns a Retryer that repeats calls whose connection broke, as the one of the provider does, and does not repeat others.
+// So a test need not wait for the delays after errors of EC2.
+func onlyConnections() awssdk.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) {
+		o.Retryables = []retry.IsErrorRetryable{retry.RetryableConnectionError{}}
+		o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return time.Millisecond, nil })
+	})
+}
 
 // A controller that restarts while EC2 fails starts nevertheless, because it must be able to drain nodes. It launches
 // nodes when EC2 works again.
@@ -15,7 +26,7 @@ func TestStartInOutage(t *testing.T) {
 	w := newWorld(t)
 	w.start(t)
 	p := w.startWith(t, func(c *aws.Config) {
-		c.AWS.Retryer = func() awssdk.Retryer { return awssdk.NopRetryer{} }
+		c.AWS.Retryer = onlyConnections
 		w.order(t, w.control.Fail(t.Context(), control.Fail{Op: "ec2:DescribeInstanceTypes", Code: "InternalError"}))
 	})
 	w.store(t, w.claim("one"))
