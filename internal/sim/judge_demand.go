@@ -16,6 +16,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/sim/cluster"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
 
@@ -79,12 +80,13 @@ func (d *demandRules) runs(p *corev1.Pod) bool {
 	switch {
 	case p.Annotations[expectPending] != "", strings.Contains(scheduled(p), invalidScore), ended(p):
 		return true
+	case ofDaemonSet(p) && p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodPending && d.world.platform.dark[cluster.TargetNode(p)]:
+		return true // Its node's kubelet has stopped, so the pod waits for the end of the node, which budgets may delay.
 	case ofDaemonSet(p) && p.Spec.NodeName == "":
 		// Other pods may have taken its room on its node, for example before a startup taint was removed. No other node helps.
 		return strings.Contains(scheduled(p), "Insufficient") || strings.Contains(scheduled(p), "Too many pods")
 	case p.Spec.NodeName != "" && p.DeletionTimestamp == nil:
-		// A pod of a DaemonSet whose kubelet has stopped waits for the end of its node, which budgets may delay.
-		return p.Status.Phase != corev1.PodPending || ofDaemonSet(p) && d.world.platform.dark[p.Spec.NodeName]
+		return p.Status.Phase != corev1.PodPending
 	case p.DeletionTimestamp != nil && d.world.platform.dark[p.Spec.NodeName]:
 		// The pod's kubelet has stopped, so the pod ends only when its node is removed. A drain waits for pods within their grace period.
 		return !d.drains.leaving(p.Spec.NodeName) || d.graceLasts(p.Spec.NodeName)

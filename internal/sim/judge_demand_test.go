@@ -188,18 +188,26 @@ func TestRequestsBeyondInt64(t *testing.T) {
 	}
 }
 
-// A pod of a DaemonSet must run, unless the kubelet of its node is dead.
+// A pod of a DaemonSet must run, unless the kubelet of its node is dead, whether it is bound to the node or waits for room there.
 func TestDaemonsOfDeadNodes(t *testing.T) {
-	for _, dead := range []bool{false, true} {
+	for _, tt := range []struct{ dead, bound bool }{{false, true}, {false, false}, {true, true}, {true, false}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := worldWithReplica(t)
 			addNode(t, w, "node", cpuRequests("1"))
 			pod := podFor("1")
 			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent", Controller: new(true)}}
-			pod.Spec.NodeName, pod.Status.Phase = "node", corev1.PodPending
-			w.platform.dark["node"] = dead
-			if got := w.judge.demand.runs(pod); got != dead {
-				t.Errorf("with a kubelet that is dead (%t), runs is %t", dead, got)
+			pod.Status.Phase = corev1.PodPending
+			if tt.bound {
+				pod.Spec.NodeName = "node"
+			} else {
+				byName := []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{"node"}}}
+				pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: byName}}},
+				}}
+			}
+			w.platform.dark["node"] = tt.dead
+			if got := w.judge.demand.runs(pod); got != tt.dead {
+				t.Errorf("with a kubelet that is dead (%t) and a pod that is bound (%t), runs is %t", tt.dead, tt.bound, got)
 			}
 		})
 	}

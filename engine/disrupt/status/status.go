@@ -120,8 +120,9 @@ func MarkedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 }
 
 // Consolidatable reports whether the NodePool's consolidateAfter has passed since the last pod event of the node. The claim's condition
-// says so, but it is older than the snapshot. So it does not count while the pods of the snapshot show an event that the claim does
-// not have yet, and consolidateAfter has not passed since that event.
+// says so, but it may be older than the snapshot, and older than the time of the last event in the claim's status: the controller
+// that writes it waits for calls to the cloud. So it does not count while consolidateAfter has not passed since the latest event of
+// the status and of the pods in the snapshot.
 func Consolidatable(s *model.Snapshot, n *model.Node) bool {
 	if n.Claim == nil || !condition.IsTrue(n.Claim, apiv1.ConditionTypeConsolidatable) {
 		return false
@@ -138,9 +139,11 @@ func Consolidatable(s *model.Snapshot, n *model.Node) bool {
 	for _, p := range s.BoundTo(n) {
 		pods = append(pods, p.Object)
 	}
-	last := lifecycle.LastPodEvent(pods, s.Now)
-	known := !last.Truncate(time.Second).After(n.Claim.Status.LastPodEventTime.Time) // the API stores whole seconds
-	return known || !s.Now.Before(last.Add(after))
+	last := n.Claim.Status.LastPodEventTime.Time
+	if seen := lifecycle.LastPodEvent(pods, s.Now); seen.Truncate(time.Second).After(last) { // the API stores whole seconds
+		last = seen
+	}
+	return !s.Now.Before(last.Add(after))
 }
 
 // ProtectedPod returns a pod of the node that has an active do-not-disrupt annotation and is not terminating, nil if there is

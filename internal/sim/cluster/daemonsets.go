@@ -71,13 +71,13 @@ func (w *Workloads) daemonSet(now time.Time, r ref) (time.Time, error) {
 func (d *daemons) group() {
 	d.pods = map[string][]*corev1.Pod{}
 	for _, pod := range children[*corev1.Pod](d.w.c, d.set.UID) {
-		node := targetNode(pod)
+		node := TargetNode(pod)
 		d.pods[node] = append(d.pods[node], pod)
 	}
 }
 
-// targetNode returns the node that a pod of a DaemonSet is bound to, or made for.
-func targetNode(pod *corev1.Pod) string {
+// TargetNode returns the node that a pod of a DaemonSet is bound to, or made for.
+func TargetNode(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName
 	}
