@@ -80,8 +80,8 @@ func (d *demandRules) runs(p *corev1.Pod) bool {
 	switch {
 	case p.Annotations[expectPending] != "", strings.Contains(scheduled(p), invalidScore), ended(p):
 		return true
-	case ofDaemonSet(p) && p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodPending && d.world.platform.dark[cluster.TargetNode(p)]:
-		return true // Its node's kubelet has stopped, so the pod waits for the end of the node, which budgets may delay.
+	case staysOnDeadNode(p) && p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodPending && d.world.platform.dark[cluster.TargetNode(p)]:
+		return true // The kubelet has stopped, so the pod waits for the end of the node, which budgets may delay.
 	case ofDaemonSet(p) && p.Spec.NodeName == "":
 		// Other pods may have taken its room on its node, for example before a startup taint was removed. No other node helps.
 		return strings.Contains(scheduled(p), "Insufficient") || strings.Contains(scheduled(p), "Too many pods")
@@ -92,6 +92,13 @@ func (d *demandRules) runs(p *corev1.Pod) bool {
 		return !d.drains.leaving(p.Spec.NodeName) || d.graceLasts(p.Spec.NodeName)
 	}
 	return false
+}
+
+// staysOnDeadNode reports whether a pod is not evicted when its node is unreachable: it belongs to a DaemonSet, or tolerates all taints.
+func staysOnDeadNode(p *corev1.Pod) bool {
+	return ofDaemonSet(p) || slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool {
+		return t.Key == "" && t.Operator == corev1.TolerationOpExists && t.TolerationSeconds == nil
+	})
 }
 
 // graceLasts reports whether a pod of a node is being deleted and its grace period has not passed.

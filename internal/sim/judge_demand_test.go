@@ -188,7 +188,8 @@ func TestRequestsBeyondInt64(t *testing.T) {
 	}
 }
 
-// A pod of a DaemonSet must run, unless the kubelet of its node is dead, whether it is bound to the node or waits for room there.
+// A pod of a DaemonSet, or one that tolerates all taints, must run, unless the kubelet of its node is dead. It does not matter whether it
+// is bound to the node or waits for room there.
 func TestDaemonsOfDeadNodes(t *testing.T) {
 	for _, tt := range []struct{ dead, bound bool }{{false, true}, {false, false}, {true, true}, {true, false}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -208,6 +209,14 @@ func TestDaemonsOfDeadNodes(t *testing.T) {
 			w.platform.dark["node"] = tt.dead
 			if got := w.judge.demand.runs(pod); got != tt.dead {
 				t.Errorf("with a kubelet that is dead (%t) and a pod that is bound (%t), runs is %t", tt.dead, tt.bound, got)
+			}
+			pod.OwnerReferences = nil
+			if w.judge.demand.runs(pod) {
+				t.Errorf("with a kubelet that is dead (%t) and a pod of no DaemonSet that is bound (%t), runs is true", tt.dead, tt.bound)
+			}
+			pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+			if got := w.judge.demand.runs(pod); got != tt.dead {
+				t.Errorf("with a kubelet that is dead (%t) and a pod that tolerates all and is bound (%t), runs is %t", tt.dead, tt.bound, got)
 			}
 		})
 	}

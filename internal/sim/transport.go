@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
+	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
 // An answer ends a call.
@@ -152,7 +153,7 @@ func (a cloudLink) Do(r *http.Request) (*http.Response, error) {
 				reply(answer{err: errDown})
 				return
 			case fate.kind == hang:
-				w.driver.After(callTimeout, func() { reply(answer{err: context.DeadlineExceeded}) })
+				w.driver.After(aws.RequestTimeout, func() { reply(answer{err: context.DeadlineExceeded}) })
 				return
 			}
 			w.trace.cloud(a.name, op)
@@ -197,9 +198,6 @@ func withoutToken(body []byte) string {
 	_, rest, _ = strings.Cut(rest, "&")
 	return before + rest
 }
-
-// callTimeout is how long the SDK's client waits for an answer, as provider/aws sets it.
-const callTimeout = 4 * time.Minute
 
 // unavailable is the answer of a load balancer in front of AWS.
 func unavailable(r *http.Request) *http.Response {

@@ -297,3 +297,21 @@ func TestDeleteOfAnInstanceThatIsNotKnownYet(t *testing.T) {
 		t.Errorf("delete of an instance that EC2 does not return any more: %v", err)
 	}
 }
+
+// The same for a claim that was deleted before its status had the launch.
+func TestDeleteOfAnInstanceThatIsNotInTheStatus(t *testing.T) {
+	w := newWorld(t)
+	w.store(t, w.claim("a"))
+	claim := w.load(t, "a")
+	p := w.start(t)
+	create(t, p, claim)
+	w.order(t, w.control.SetLag(t.Context(), control.Lag{For: forever}))
+	if err := p.Delete(t.Context(), w.load(t, "a")); err == nil || errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("delete of an instance that EC2 does not return yet: %v", err)
+	}
+	w.order(t, w.control.SetLag(t.Context(), control.Lag{}))
+	if err := p.Delete(t.Context(), w.load(t, "a")); err != nil {
+		t.Errorf("delete of an instance that EC2 returns: %v", err)
+	}
+	w.wantAlive(t, 0)
+}

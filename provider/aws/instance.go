@@ -164,7 +164,7 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 		err = p.instances.Terminate(ctx, i)
 	}
 	switch {
-	case errors.Is(err, instances.ErrUnknown) && p.justLaunched(claim):
+	case errors.Is(err, instances.ErrUnknown) && p.justLaunched(claim, i):
 		return fmt.Errorf("terminate the instance of claim %s, which was just launched: %s", claim.Name, err.Error()) // no ErrNotFound
 	case errors.Is(err, cloud.ErrNotFound):
 		p.launcher.Forget(claim.UID)
@@ -176,8 +176,12 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	return err
 }
 
-// justLaunched reports whether EC2 may not know the instance of the claim yet.
-func (p *Provider) justLaunched(claim *apiv1.NodeClaim) bool {
+// justLaunched reports whether EC2 may not know the instance of the claim yet. The status of the claim may lack the launch of i, which
+// this process has made.
+func (p *Provider) justLaunched(claim *apiv1.NodeClaim, i instances.Instance) bool {
+	if !i.Launched.IsZero() && p.config.Clock.Since(i.Launched) < visibleAfter {
+		return true
+	}
 	c := condition.Get(claim, apiv1.ConditionTypeLaunched)
 	return c != nil && c.Status == metav1.ConditionTrue && p.config.Clock.Since(c.LastTransitionTime.Time) < visibleAfter
 }
@@ -202,7 +206,7 @@ func (p *Provider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, _ string)
 }
 
 // of returns the claim's instance as EC2 describes it now. If the status of the claim has no provider ID, the instance
-// is looked up by the recorded launch.
+// is looked up by the recorded launch. If EC2 does not describe that instance, of returns it as it was launched, and the error.
 func (p *Provider) of(ctx context.Context, claim *apiv1.NodeClaim) (instances.Instance, error) {
 	if claim.Status.ProviderID != "" {
 		_, id, ok := instances.ParseProviderID(claim.Status.ProviderID)
@@ -219,7 +223,11 @@ func (p *Provider) of(ctx context.Context, claim *apiv1.NodeClaim) (instances.In
 	if !ok {
 		return instances.Instance{}, fmt.Errorf("find instance of claim %s: %w", claim.Name, cloud.ErrNotFound)
 	}
-	return p.own(ctx, claim, i.ID)
+	described, err := p.own(ctx, claim, i.ID)
+	if errors.Is(err, instances.ErrUnknown) {
+		return i, err
+	}
+	return described, err
 }
 
 // own returns the instance with the ID. It returns an error if the instance does not have the tags of this cluster:

@@ -51,8 +51,9 @@ import (
 // Name is the provider's name in metrics.
 const Name = "aws"
 
-// requestTimeout bounds one HTTP request to AWS.
-const requestTimeout = 4 * time.Minute
+// RequestTimeout bounds one HTTP request to AWS. It is half of the notice that EC2 gives before it interrupts a spot instance, and three
+// times the wait of a call that polls the queue. The SDK repeats a request that took longer; launches are idempotent.
+const RequestTimeout = time.Minute
 
 // Config has the dependencies and settings of a Provider.
 type Config struct {
@@ -129,7 +130,7 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 		return nil, errors.New("connect to AWS: no region; set AWS_REGION")
 	}
 	if c.AWS.HTTPClient == nil {
-		c.AWS.HTTPClient = awshttp.NewBuildableClient().WithTimeout(requestTimeout)
+		c.AWS.HTTPClient = awshttp.NewBuildableClient().WithTimeout(RequestTimeout)
 	}
 	table, err := shipped.Load()
 	if err != nil {
