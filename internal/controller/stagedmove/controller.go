@@ -17,11 +17,11 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/engine/disrupt/move"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/singleton"
 )
@@ -46,9 +46,19 @@ type Controller struct {
 	// stage.
 	owed map[types.UID]int
 
+	// outdated has the nodes that had been changed or deleted when they were to be opened, by UID. They are tried again when the snapshot
+	// has another version of them, or at the time of the entry.
+	outdated map[types.UID]outdated
+
 	// mu guards onOpen, the functions to call after a node was opened. See OnOpen.
 	mu     sync.Mutex
 	onOpen []func(from []string)
+}
+
+// outdated is a version of a node in the snapshot that the API server does not have any more.
+type outdated struct {
+	version string // the resource version
+	until   time.Time
 }
 
 const (
@@ -110,8 +120,20 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		opens, c.moving, c.since, c.owed = append(opens, h.Next...), 0, now, replicas(s)
 	}
 	var errs []error
+	was := c.outdated
+	c.outdated = map[types.UID]outdated{}
 	for _, n := range opens {
-		errs = append(errs, c.open(ctx, s, n))
+		uid, version := n.Object.UID, n.Object.ResourceVersion
+		if o, ok := was[uid]; ok && o.version == version && now.Before(o.until) && o.until.Sub(now) <= claims.GoneRetry {
+			c.outdated[uid] = o
+			continue
+		}
+		err := c.open(ctx, s, n)
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			c.outdated[uid] = outdated{version, now.Add(claims.GoneRetry)}
+			err = nil
+		}
+		errs = append(errs, err)
 	}
 	if len(h.Next) == 0 && len(h.Due) == 0 {
 		return ctrl.Result{}, nil // a change of a node triggers the next reconcile
@@ -162,11 +184,9 @@ func (c *Controller) leaveBehind(ctx context.Context, pods []*model.Pod) {
 		"count", len(pods), "pods", names)
 }
 
+// open opens a node and calls the functions of OnOpen.
 func (c *Controller) open(ctx context.Context, s *model.Snapshot, n *model.Node) error {
 	written, err := c.Actor.Open(ctx, n)
-	if client.IgnoreNotFound(err) == nil || apierrors.IsConflict(err) {
-		err = nil // deleted or changed by another writer: the next pass handles that
-	}
 	c.Cluster.Assume(written...)
 	if len(written) > 0 {
 		ctrl.LoggerFrom(ctx).V(1).Info("opened node of a staged move", "Node", klog.KRef("", n.Object.Name))

@@ -1,12 +1,14 @@
 package stagedmove
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -15,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -255,4 +258,43 @@ func TestEqualPods(t *testing.T) {
 	w.pass(pause)
 	w.pass(pause)
 	w.want("no pod is pending", true, true, 0)
+}
+
+// A reserved node has been deleted, and the cache does not show that yet. Opening it is tried every ten seconds, and at once when the cache
+// has another version of the node.
+func TestOpensOutdatedNodeSeldom(t *testing.T) {
+	w := newWorld(t)
+	calls := 0
+	w.Actor.Client = interceptor.NewClient(fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(), interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			calls++
+			return apierrors.NewNotFound(corev1.Resource("nodes"), "first")
+		},
+	})
+	claim, _ := w.Cluster.Snapshot().Claims.Get("old")
+	w.Cluster.Remove(claim)
+	second, _ := w.Cluster.Snapshot().Claims.Get("second")
+	w.Cluster.Remove(second)
+	for range 90 {
+		w.pass(tick)
+	}
+	if calls != 1 {
+		t.Errorf("%d tries to open a node that is gone in nine seconds, want 1", calls)
+	}
+	for range 20 {
+		w.pass(tick)
+	}
+	if calls != 2 {
+		t.Errorf("%d tries to open a node that is gone in eleven seconds, want 2", calls)
+	}
+	node := &corev1.Node{}
+	if err := w.client.Get(t.Context(), types.NamespacedName{Name: "first"}, node); err != nil {
+		t.Fatal(err)
+	}
+	node.ResourceVersion = "another"
+	w.Cluster.Set(node)
+	w.pass(tick)
+	if calls != 3 {
+		t.Errorf("%d tries after another version of the node was seen, want 3", calls)
+	}
 }
