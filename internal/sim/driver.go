@@ -142,7 +142,7 @@ func (d *Driver) Run(until time.Time, check func() bool) {
 
 // seedEvery is the virtual time after which the random sources of libraries are seeded again. Seeding them takes some microseconds,
 // which is more than most steps, so it is not done for each step.
-const seedEvery = 100 * time.Millisecond
+const seedEvery = 500 * time.Millisecond
 
 // reseed seeds the random sources that libraries share, once for each period of seedEvery that has a step. Otherwise a goroutine's
 // numbers would depend on how many all others drew before it, which differs between runs where processes end or start.

@@ -16,7 +16,7 @@ type collector struct {
 
 const (
 	// leastAllocated is the least number of bytes to allocate between two collections.
-	leastAllocated = 256 << 20
+	leastAllocated = 640 << 20
 	// mostMemory is the memory in bytes at which the runtime collects during a step.
 	mostMemory = 4 << 30
 	// stepsPerLook is after how many steps the sum of allocations is read again.
