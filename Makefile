@@ -22,7 +22,7 @@ SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local
 
 CHART_VERSION ?= 0.1.0
 
-.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences web web-current web-test bench-dashboard dashboard-screenshots unit test test-all e2e race vuln sim sim-brief soak sim-score bench bench-peers bench-seeds bench-e2e bench-backtest bench-overhead fuzz fuzz-keep gen
+.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences web web-current web-test bench-dashboard dashboard-screenshots unit unit-rest test test-rest test-sim test-all e2e race vuln sim sim-brief soak sim-score bench bench-peers bench-seeds bench-e2e bench-backtest bench-overhead fuzz fuzz-keep gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -140,14 +140,28 @@ FUZZKEEP      ?= 15
 # How many packages of this module are tested at the same time. Some mostly wait for processes or connections.
 UNIT_PARALLEL ?= 4
 
-unit: ## unit, scenario, property and over-the-wire contract tests; no cluster
+unit: unit-rest ## unit, scenario, property and over-the-wire contract tests, stories and some seeds of the simulation; no cluster
+	cd local && go test -count=1 $(TEST_FLAGS) ./sim
+
+# Unit tests without those of the package that plays the simulation.
+unit-rest:
 	go test -p $(UNIT_PARALLEL) $(TEST_FLAGS) ./...
 	cd hack && go test -count=1 $(TEST_FLAGS) ./...
 	cd bench && go test $(TEST_FLAGS) ./...
-	cd local && go test -count=1 $(TEST_FLAGS) $$(cd $(CURDIR)/local && go list ./... | grep -v /e2e)
+	cd local && go test -count=1 $(TEST_FLAGS) $$(cd $(CURDIR)/local && go list ./... | grep -v -e /e2e -e '/local/sim$$')
 
-test: unit ## unit tests, then end to end on a local cluster, and beside it seeds of the simulation
-	@$(MAKE) -j2 e2e sim-brief BRIEF_FROM=11 # the end-to-end tests wait for a third of the time; the unit tests have played 1 to 10
+# Two lines of work at the same time. Tests of the first wait for processes and connections, those of the second only compute, at low
+# priority: the stories, then the seeds that they leave out.
+test: ## unit tests, then end to end on a local cluster; beside both the simulation
+	@cd local && go vet ./sim # compiles what both lines need, which without caches both would compile
+	@$(MAKE) -j2 test-rest test-sim
+
+test-rest: unit-rest
+	@$(MAKE) e2e
+
+test-sim:
+	cd local && nice -n 19 go test -count=1 -timeout 40m $(TEST_FLAGS) ./sim
+	@$(MAKE) sim-brief BRIEF_FROM=11
 
 # All processes of these clusters collect garbage less often than usual, which saves a sixth of the CPU time. A cluster takes 3 GB then.
 e2e: build

@@ -51,6 +51,7 @@ type Env struct {
 	Client client.Client
 	Live   client.Reader
 	Rest   *rest.Config
+	// Clock is the earlier of the machine's clock and the API server's, see apiclock.
 	Clock  clock.WithDelayedExecution
 	Events telemetry.Recorder
 	// Metrics registers the metrics of the provider.
@@ -152,7 +153,7 @@ func run(ctx context.Context, p Program, end func(error)) error {
 	log := decisions.New(now, p.Decisions)
 	events = decisions.Tee{Next: events, Log: log}
 	env := Env{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rest: mgr.GetConfig(), Clock: p.Clock,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rest: mgr.GetConfig(), Clock: now,
 		Events: events, Metrics: p.Metrics, Ledger: act.Ledger{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 		Writer: act.Writer{Client: mgr.GetClient()}, Log: p.Log,
 	}
@@ -171,7 +172,6 @@ func run(ctx context.Context, p Program, end func(error)) error {
 		}
 		return start(ctx, mgr, p, provider, append(p.Instead(env, provider), provider.Controllers...))
 	}
-	env.Clock = now // the provider keeps the local clock, because times of the cloud do not come from the API server
 	all, err := controllers(ctx, mgr, p, env, f, provider, log)
 	if err != nil {
 		return err

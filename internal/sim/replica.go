@@ -183,7 +183,7 @@ func (p *processes) provider(
 	if err != nil {
 		return operator.Provider{}, fmt.Errorf("create discovery client: %w", err)
 	}
-	limiter := steady{limit.New(nil, r.clock)}
+	limiter := steady{limit.New(nil, env.Clock)}
 	s := *own
 	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
 	provider, err := aws.New(ctx, aws.Config{
@@ -192,7 +192,7 @@ func (p *processes) provider(
 			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 			Retryer:     func() awssdk.Retryer { return limiter },
 		},
-		Client: env.Client, Reader: env.Live, Writer: env.Writer, Discovery: versions, Clock: r.clock,
+		Client: env.Client, Reader: env.Live, Writer: env.Writer, Discovery: versions, Clock: env.Clock,
 		Settings: s, Ledger: env.Ledger, Metrics: env.Metrics, Recorder: recorder{env.Events}, Overlay: env.Overlay,
 		Namespace: core.LeaderElectionNamespace,
 	})

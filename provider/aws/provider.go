@@ -67,8 +67,9 @@ type Config struct {
 	// Discovery returns the version of Kubernetes.
 	Discovery Discovery
 	// CAData is the CA bundle of the controller's own client of the API server, in PEM.
-	CAData   []byte
-	Clock    clock.WithTicker
+	CAData []byte
+	// Clock is the clock that the conditions of NodeClaims are written with: their ages are compared with those of instances.
+	Clock    clock.Clock
 	Settings Settings
 	Ledger   launch.Ledger
 	Metrics  prometheus.Registerer

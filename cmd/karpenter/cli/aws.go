@@ -10,7 +10,6 @@ import (
 	"github.com/aws/smithy-go/logging"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/internal/operator"
@@ -42,7 +41,7 @@ func newAWS(
 	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
 	p, err := aws.New(ctx, aws.Config{
 		AWS: sdk, Client: env.Client, Reader: env.Live, Writer: env.Writer, Discovery: versions, CAData: kube.CAData,
-		Clock: clock.RealClock{}, Settings: s, Ledger: env.Ledger, Metrics: env.Metrics, Recorder: teller{env.Events},
+		Clock: env.Clock, Settings: s, Ledger: env.Ledger, Metrics: env.Metrics, Recorder: teller{env.Events},
 		Overlay: env.Overlay, Namespace: cmp.Or(os.Getenv("SYSTEM_NAMESPACE"), core.LeaderElectionNamespace),
 	})
 	if err != nil {

@@ -35,7 +35,7 @@ type Call[I, O any] func(ctx context.Context, items []I) []Result[O]
 // concurrent use.
 type Batcher[I, O any] struct {
 	ctx    context.Context // ends all buckets; a field, because a bucket stays open after Submit returns
-	clock  clock.WithTicker
+	clock  clock.Clock
 	window Window
 	call   Call[I, O]
 	meter  *Meter
@@ -62,7 +62,7 @@ type Ticket[O any] struct {
 // Config has the dependencies and settings of a Batcher.
 type Config[I, O any] struct {
 	Name   string // value of the label in metrics
-	Clock  clock.WithTicker
+	Clock  clock.Clock
 	Window Window
 	Call   Call[I, O]
 	Meter  *Meter

@@ -48,7 +48,7 @@ type Store struct {
 type Config struct {
 	API     API
 	Cluster string
-	Clock   clock.WithTicker
+	Clock   clock.Clock
 	Meter   *batch.Meter
 	Metrics prometheus.Registerer
 	// Away reports whether traffic is shifted away from the zone of an instance. It is nil unless --enable-zonal-shift

@@ -91,7 +91,7 @@ type Config struct {
 	// Claims reads claims from the API server, without a cache.
 	Claims   client.Reader
 	Recorder Recorder
-	Clock    clock.WithTicker
+	Clock    clock.Clock
 	Region   string
 	Aliases  map[string]string
 	// Reservations is true if the controller handles capacity reservations. Then launches use only the reservations
