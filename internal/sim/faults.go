@@ -183,10 +183,14 @@ func (f *faults) cloud(who, op string) (time.Duration, fate) {
 	return delay, fate{}
 }
 
-// watch returns how late an event of a watch arrives.
-func (f *faults) watch(who, plural string) time.Duration {
+// watch returns how late an event of a watch arrives. The events of the objects with which a watch begins are not delayed by watch-delay:
+// they are read like a list.
+func (f *faults) watch(who, plural string, initial bool) time.Duration {
 	delay := f.driver.Dice(who+" event "+plural).Between(time.Millisecond, 20*time.Millisecond)
-	return delay + f.added("watch-delay", who, plural) + f.held(who)
+	if !initial {
+		delay += f.added("watch-delay", who, plural)
+	}
+	return delay + f.held(who)
 }
 
 // quietKind reports whether the path of a request names an Event or a Lease. Writes of these do not depend on decisions.

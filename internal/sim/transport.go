@@ -276,9 +276,9 @@ func (l *link) stream(w *kubeapi.Watch) *stream {
 	s.cond = sync.NewCond(&s.mu)
 	l.open = append(l.open, s)
 	for range w.Pending() {
-		s.schedule()
+		s.schedule(w.Listed)
 	}
-	w.Ready = s.schedule
+	w.Ready = func() { s.schedule(false) }
 	world := l.world
 	world.driver.After(world.driver.Dice(l.name+" watch "+w.Plural()).Between(5*time.Minute, 10*time.Minute), s.end)
 	return s
@@ -307,10 +307,10 @@ func (l *link) behind(plural string) (since time.Time, ok bool) {
 	return since, ok
 }
 
-// schedule lets the next event arrive after a delay.
-func (s *stream) schedule() {
+// schedule lets the next event arrive after a delay. initial is true for an object with which the watch begins.
+func (s *stream) schedule(initial bool) {
 	world := s.link.world
-	at := time.Now().Add(world.faults.watch(s.link.name, s.watch.Plural()))
+	at := time.Now().Add(world.faults.watch(s.link.name, s.watch.Plural(), initial))
 	if at.Before(s.due) {
 		at = s.due
 	}

@@ -20,6 +20,8 @@ type Watch struct {
 	// bookmark is true if the client wants bookmarks. protobuf is true if the events are encoded as protobuf.
 	bookmark, protobuf bool
 	closed             bool
+	// Listed is true if the watch begins with the present objects, as a list does.
+	Listed bool
 	// Ready is called when an event was added.
 	Ready func()
 }
@@ -76,8 +78,9 @@ func (t *table) watch(namespace string, r *Request) (*Watch, error) {
 		}
 	}
 	initial := q.Get("sendInitialEvents") == "true"
+	w.Listed = initial || from == 0
 	switch {
-	case initial, from == 0:
+	case w.Listed:
 		for _, e := range t.sorted() {
 			w.add(change{after: e, version: e.version})
 		}
