@@ -89,6 +89,21 @@ func TestInstanceGoneIsTold(t *testing.T) {
 	}
 }
 
+// The cloud does not list the instance of a node that is not ready. The pods of a node that is younger than two minutes are evicted,
+// because the cloud may not list the instance yet. An older node is removed at once.
+func TestInstanceNotListedYet(t *testing.T) {
+	for age, evicted := range map[time.Duration]float64{time.Minute: 1, 3 * time.Minute: 0} {
+		w := newWorld(t, leavingClaim(), pod("web"), leavingNode(unready, func(n *corev1.Node) {
+			n.CreationTimestamp = metav1.NewTime(epoch.Add(-age))
+		}))
+		w.lost = true
+		w.run(time.Second)
+		if got := testutil.ToFloat64(w.controller.Metrics.Pods.EvictionRequestsTotal.WithLabelValues("200")); got != evicted {
+			t.Errorf("%v evictions from a node of %v, want %v", got, age, evicted)
+		}
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	w := newWorld(t, leavingNode(), leavingClaim(), pod("web"), pod("held"))
 	w.budgetOpens["held"] = epoch.Add(100 * time.Millisecond)

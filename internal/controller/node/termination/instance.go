@@ -101,10 +101,14 @@ func endingPoll(taken time.Duration) time.Duration {
 	return min(max(taken/2, endingPollMin), endingPollMax)
 }
 
+// listed is the age of a node from which the cloud knows its instance. Before that, the cloud may return that the instance does not exist,
+// because its API is eventually consistent.
+const listed = 2 * time.Minute
+
 // instanceGone reports whether the instance of the node no longer exists in the cloud. It returns false if the cloud returns
-// another error. Then the node is drained like any other.
+// another error, or if the node is younger than listed. Then the node is drained like any other.
 func (c *Controller) instanceGone(ctx context.Context, node *corev1.Node) bool {
-	if node.Spec.ProviderID == "" {
+	if node.Spec.ProviderID == "" || c.Clock.Since(node.CreationTimestamp.Time) < listed {
 		return false
 	}
 	_, err := c.Cloud.Get(ctx, node.Spec.ProviderID)
