@@ -92,7 +92,7 @@ func (a *Actor) MarkAll(
 func (a *Actor) mark(
 	ctx context.Context, n *model.Node, c *model.Command, waitFor []string, now time.Time,
 ) ([]client.Object, error) {
-	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+	claim, err := again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
 		claim := before.DeepCopy()
 		annotate(claim, apiv1.DisruptionBegunAnnotationKey, now.UTC().Format(time.RFC3339))
 		annotate(claim, apiv1.ReplacedByAnnotationKey, strings.Join(waitFor, ","))
@@ -104,7 +104,7 @@ func (a *Actor) mark(
 		before = claim.DeepCopy()
 		condition.SetTrueWithReason(claim, apiv1.ConditionTypeDisruptionReason, string(c.Reason), string(c.Reason), now)
 		return claim, PatchStatus(ctx, a.Client, before, claim)
-	})
+	}, func(fresh *apiv1.NodeClaim) bool { return fresh.DeletionTimestamp == nil && holds(c.Reason, n.Claim, fresh) })
 	if err != nil {
 		return nil, fmt.Errorf("mark claim: %w", err)
 	}
@@ -117,6 +117,19 @@ func (a *Actor) mark(
 		return []client.Object{claim}, fmt.Errorf("taint node: %w", err)
 	}
 	return []client.Object{claim, node}, nil
+}
+
+// holds reports whether a disruption that was decided for a claim may go on with a later version of it: the condition that it is based on
+// is still true and, for consolidation, no pod was added to the node or removed from it since.
+func holds(reason apiv1.DisruptionReason, decided, fresh *apiv1.NodeClaim) bool {
+	switch reason {
+	case apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonUnderutilized:
+		return condition.IsTrue(fresh, apiv1.ConditionTypeConsolidatable) &&
+			!fresh.Status.LastPodEventTime.After(decided.Status.LastPodEventTime.Time)
+	case apiv1.DisruptionReasonDrifted:
+		return condition.IsTrue(fresh, apiv1.ConditionTypeDrifted)
+	}
+	return true
 }
 
 // Unmark removes what mark wrote, except the history of repairs, so that pods can be bound to the node again. It returns

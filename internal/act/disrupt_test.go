@@ -133,6 +133,7 @@ func TestMarkAgainAfterConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim", Finalizers: []string{"example.com/holds"}}}
+	condition.SetTrue(claim, apiv1.ConditionTypeDrifted, time.Unix(0, 0))
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim, node).WithStatusSubresource(&apiv1.NodeClaim{}).Build()
 	get := func(o client.Object) {
@@ -163,6 +164,51 @@ func TestMarkAgainAfterConflict(t *testing.T) {
 	}
 	if _, err := a.Unmark(t.Context(), n); !Conflict(err) {
 		t.Errorf("Unmark of a claim that is being deleted returns %v, want a conflict", err)
+	}
+}
+
+// The claim has changed since the decision, so that the decision does not hold any more. It is not marked.
+func TestMarkOfClaimThatChanged(t *testing.T) {
+	scheme := api.Scheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Unix(1000, 0)
+	for name, tt := range map[string]struct {
+		reason apiv1.DisruptionReason
+		change func(*apiv1.NodeClaim)
+		marked bool
+	}{
+		"another label":             {apiv1.DisruptionReasonEmpty, func(c *apiv1.NodeClaim) { c.Labels = map[string]string{"other": "wrote"} }, true},
+		"a pod event":               {apiv1.DisruptionReasonEmpty, func(c *apiv1.NodeClaim) { c.Status.LastPodEventTime = metav1.NewTime(at) }, false},
+		"a pod event, for drift":    {apiv1.DisruptionReasonDrifted, func(c *apiv1.NodeClaim) { c.Status.LastPodEventTime = metav1.NewTime(at) }, true},
+		"not consolidatable":        {apiv1.DisruptionReasonUnderutilized, func(c *apiv1.NodeClaim) { condition.Clear(c, apiv1.ConditionTypeConsolidatable) }, false},
+		"no longer drifted":         {apiv1.DisruptionReasonDrifted, func(c *apiv1.NodeClaim) { condition.Clear(c, apiv1.ConditionTypeDrifted) }, false},
+		"no longer drifted, repair": {apiv1.DisruptionReason("Unhealthy"), func(c *apiv1.NodeClaim) { condition.Clear(c, apiv1.ConditionTypeDrifted) }, true},
+	} {
+		claim, node := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+		condition.SetTrue(claim, apiv1.ConditionTypeDrifted, time.Unix(0, 0))
+		condition.SetTrue(claim, apiv1.ConditionTypeConsolidatable, time.Unix(0, 0))
+		c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim, node).WithStatusSubresource(&apiv1.NodeClaim{}).Build()
+		for _, o := range []client.Object{claim, node} {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n := &model.Node{Name: "node", Claim: claim.DeepCopy(), Object: node}
+		tt.change(claim)
+		other := claim.DeepCopy()
+		if err := c.Update(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		other.Status = claim.Status
+		if err := c.Status().Update(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		_, err := (&Actor{Client: c}).mark(t.Context(), n, &model.Command{Reason: tt.reason}, nil, at)
+		if (err == nil) != tt.marked || err != nil && !Conflict(err) {
+			t.Errorf("%s: mark returns %v", name, err)
+		}
 	}
 }
 
