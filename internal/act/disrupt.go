@@ -104,7 +104,9 @@ func (a *Actor) mark(
 		before = claim.DeepCopy()
 		condition.SetTrueWithReason(claim, apiv1.ConditionTypeDisruptionReason, string(c.Reason), string(c.Reason), now)
 		return claim, PatchStatus(ctx, a.Client, before, claim)
-	}, func(fresh *apiv1.NodeClaim) bool { return fresh.DeletionTimestamp == nil && holds(c.Reason, n.Claim, fresh) })
+	}, func(fresh *apiv1.NodeClaim) bool {
+		return fresh.DeletionTimestamp == nil && holds(c.Reason, n.Claim, fresh)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("mark claim: %w", err)
 	}

@@ -267,9 +267,15 @@ func (d *demandRules) written(before, after client.Object) {
 		return
 	}
 	d.noteWaits()
-	oldest, on := c.CreationTimestamp.Time, map[string]int64{}
+	oldest, on, ending := c.CreationTimestamp.Time, map[string]int64{}, map[string]bool{}
+	for _, n := range kubeapi.List[*corev1.Node](d.world.platform.server) {
+		ending[n.Spec.ProviderID] = n.DeletionTimestamp != nil
+	}
 	for _, o := range kubeapi.List[*apiv1.NodeClaim](d.world.platform.server) {
-		if o.DeletionTimestamp != nil || o.Annotations[apiv1.ReplacesAnnotationKey] != "" || condition.IsTrue(o, apiv1.ConditionTypeRegistered) || d.static(o) {
+		if o.DeletionTimestamp != nil || o.Status.ProviderID != "" && ending[o.Status.ProviderID] {
+			continue
+		}
+		if o.Annotations[apiv1.ReplacesAnnotationKey] != "" || condition.IsTrue(o, apiv1.ConditionTypeRegistered) || d.static(o) {
 			continue
 		}
 		if o.CreationTimestamp.Time.Before(oldest) {
