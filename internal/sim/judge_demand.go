@@ -26,6 +26,8 @@ type demandRules struct {
 	// waits are the pods that needed a node within the last hour, by UID. A pod needs a node if it is not bound, or if its
 	// node is leaving.
 	waits map[types.UID]wait
+	// ended are the pods that began to terminate, or were deleted, within the last hour, by UID. Pods of DaemonSets are left out.
+	ended map[types.UID]wait
 }
 
 // A wait is a pod that needs a node.
@@ -34,7 +36,9 @@ type wait struct {
 	cpu   int64     // the cpu requests of the pod in millicores
 }
 
-func newDemandRules(j *judge) demandRules { return demandRules{judge: j, waits: map[types.UID]wait{}} }
+func newDemandRules(j *judge) demandRules {
+	return demandRules{judge: j, waits: map[types.UID]wait{}, ended: map[types.UID]wait{}}
+}
 
 // expectPending is the annotation of pods that no node can run.
 const expectPending = "sim/expect-pending"
@@ -189,9 +193,11 @@ func (d *demandRules) noteWaits() {
 			d.noteWait(p)
 		}
 	}
-	for uid, w := range d.waits {
-		if now.Sub(w.until) > time.Hour {
-			delete(d.waits, uid)
+	for _, m := range []map[types.UID]wait{d.waits, d.ended} {
+		for uid, w := range m {
+			if now.Sub(w.until) > time.Hour {
+				delete(m, uid)
+			}
 		}
 	}
 }
@@ -216,6 +222,9 @@ func (d *demandRules) noteEnds(before, after client.Object) {
 		now, ok := after.(*corev1.Pod)
 		if d.needsNode(o.Spec.NodeName) && (!ok || now.Spec.NodeName != o.Spec.NodeName) {
 			d.noteWait(o)
+		}
+		if o.DeletionTimestamp == nil && (!ok || now.DeletionTimestamp != nil) && !ofDaemonSet(o) {
+			d.ended[o.UID] = wait{until: time.Now(), cpu: cpuOf(&o.Spec)}
 		}
 	case *corev1.Node:
 		if now, ok := after.(*corev1.Node); hasTaint(o, apiv1.DisruptedTaintKey) && ok && !hasTaint(now, apiv1.DisruptedTaintKey) {
@@ -283,9 +292,10 @@ func (d *demandRules) written(before, after client.Object) {
 		}
 		on[o.Name] = d.purpose(o)
 	}
-	known := oldest.Add(-lookEvery)
+	known, behind := oldest.Add(-lookEvery), false
 	if r := d.world.processes.replicas[d.writer()]; r != nil {
-		if since, ok := r.link.behind("pods"); ok && since.Add(-lookEvery).Before(known) {
+		var since time.Time
+		if since, behind = r.link.behind("pods"); behind && since.Add(-lookEvery).Before(known) {
 			known = since.Add(-lookEvery)
 		}
 	}
@@ -295,6 +305,14 @@ func (d *demandRules) written(before, after client.Object) {
 	}
 	for _, w := range d.waits {
 		if !w.until.Before(known) {
+			wanted = plus(wanted, w.cpu)
+		}
+	}
+	for uid, w := range d.ended {
+		if waits, ok := d.waits[uid]; ok && !waits.until.Before(known) {
+			continue // counted already
+		}
+		if behind && !w.until.Before(known) { // the pod is still in the replica's cache, and its node may be leaving
 			wanted = plus(wanted, w.cpu)
 		}
 	}
