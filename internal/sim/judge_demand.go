@@ -148,6 +148,9 @@ func (d *demandRules) idle(c *apiv1.NodeClaim) bool {
 		if o.Labels[apiv1.NodePoolLabelKey] == pool.Name && o.DeletionTimestamp != nil {
 			return false // and so does a node that is being drained, which an expired node with karpenter.sh/do-not-disrupt is for good
 		}
+		if slices.Contains(strings.Split(c.Annotations[apiv1.ReplacesAnnotationKey], ","), o.Name) {
+			return false // the node waits for the pods of one that is being drained, perhaps of another NodePool
+		}
 	}
 	// A CapacityBuffer keeps free capacity, also on nodes without pods.
 	return d.supply.planned() == 0 && d.empty(c.Status.NodeName)
