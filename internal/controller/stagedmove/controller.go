@@ -124,7 +124,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	c.outdated = map[types.UID]outdated{}
 	for _, n := range opens {
 		uid, version := n.Object.UID, n.Object.ResourceVersion
-		if o, ok := was[uid]; ok && o.version == version && now.Before(o.until) && o.until.Sub(now) <= claims.GoneRetry {
+		o, tried := was[uid]
+		if wait := o.until.Sub(now); tried && o.version == version && wait > 0 && wait <= claims.GoneRetry { // a longer wait: the clock was put back
 			c.outdated[uid] = o
 			continue
 		}
