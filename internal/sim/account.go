@@ -31,7 +31,7 @@ const (
 	endpoint    = "https://api.sim:6443"
 )
 
-// sells are patterns of the instance types that the emulated EC2 offers in simulations. With few types, simulations are
+// sells are patterns of the instance types that the emulated EC2 offers in each simulation. With few types, simulations are
 // fast.
 var sells = []string{"m5.*", "c5.*", "r5.*", "m6g.*", "t3.*"}
 
@@ -71,8 +71,8 @@ func newAccount(w *World) (*account, error) {
 	a := &account{driver: w.driver, noticed: map[string]time.Time{}, advised: map[string]bool{}}
 	var err error
 	a.emulator, err = awsemu.New(awsemu.Config{
-		Seed: w.scenario.Seed, Region: region, Sells: sells, Queue: clusterName,
-		Cluster: awsemu.Cluster{Name: clusterName, Endpoint: endpoint, CA: "Q0E="},
+		Seed: w.scenario.Seed, Region: region, Sells: slices.Concat(sells, w.scenario.Types), Queue: clusterName,
+		Cluster: awsemu.Cluster{Name: clusterName, Endpoint: endpoint, CA: "Q0E=", IPv6: w.scenario.IPv6},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make account: %w", err)

@@ -308,7 +308,8 @@ func (f *fleetRules) notice(i control.Instance, c *apiv1.NodeClaim) {
 	}
 }
 
-// ends checks a termination before it is carried out: no claim needs the instance any more, and its node is drained.
+// ends checks a termination before it is carried out: no claim needs the instance any more, and its node is drained. An instance that no
+// claim has in its status may be that of any claim of its launch.
 func (f *fleetRules) ends(who, id string) {
 	i, ok := f.world.account.instances()[id]
 	if !ok || !alive(i) {
@@ -316,16 +317,18 @@ func (f *fleetRules) ends(who, id string) {
 	}
 	token := i.Tags[instances.TagLaunch]
 	waiting := map[types.UID]bool{}
+	recorded := false // by a claim that is being deleted
 	for _, c := range kubeapi.List[*apiv1.NodeClaim](f.world.platform.server) {
 		if idOf(c) == id && c.DeletionTimestamp == nil && !f.nodeDeleting(c) {
 			f.violate(ruleEnds, "%s ends instance %s, and its claim %s is not being deleted", who, id, c.Name)
 			return
 		}
+		recorded = recorded || idOf(c) == id
 		if r, ok := launch.RecordOf(c); ok && r.Token == token && c.DeletionTimestamp == nil {
 			waiting[c.UID] = true
 		}
 	}
-	if ids := f.aliveOf(map[string]bool{token: true}); token != "" && len(ids) <= len(waiting) {
+	if ids := f.aliveOf(map[string]bool{token: true}); !recorded && token != "" && len(ids) <= len(waiting) {
 		f.violate(ruleEnds, "%s ends instance %s, one of %d that were launched for %d claims that are not being deleted", who, id, len(ids), len(waiting))
 		return
 	}

@@ -73,8 +73,12 @@ func newPlatform(w *World, scheme *runtime.Scheme) (*platform, error) {
 	if p.client, err = p.server.Client(); err != nil {
 		return nil, err
 	}
+	dns := "10.100.0.10"
+	if w.scenario.IPv6 {
+		dns = "fd30:1c53:5f8a::a"
+	}
 	return p, p.client.Create(context.Background(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}, Spec: corev1.ServiceSpec{ClusterIP: "10.100.0.10"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}, Spec: corev1.ServiceSpec{ClusterIP: dns},
 	})
 }
 

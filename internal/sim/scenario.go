@@ -3,6 +3,7 @@ package sim
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -31,6 +32,10 @@ type Scenario struct {
 	Replicas int
 	// Flags are those of the operator, such as --feature-gates=NodeRepair=true.
 	Flags []string
+	// Types are patterns of instance types that EC2 offers besides the usual ones, such as g5.*.
+	Types []string
+	// IPv6 makes it a cluster whose pods and services have IPv6 addresses.
+	IPv6 bool
 	// Files are manifests by name. "cluster.yaml" is applied at the beginning, others by the verb apply.
 	Files  []File
 	Events []Event
@@ -124,6 +129,12 @@ func (s *Scenario) Format() []byte {
 	for _, f := range s.Flags {
 		fmt.Fprintf(&story, "flag %s\n", f)
 	}
+	for _, t := range s.Types {
+		fmt.Fprintf(&story, "types %s\n", t)
+	}
+	if s.IPv6 {
+		fmt.Fprintln(&story, "ipv6 true")
+	}
 	for _, e := range s.Events {
 		fmt.Fprintln(&story, e)
 	}
@@ -163,13 +174,15 @@ func Parse(data []byte) (*Scenario, error) {
 	return s, nil
 }
 
+var errUsage = errors.New("want at TIME VERB, seed N, length D, replicas N, flag F, types PATTERN or ipv6 true|false")
+
 // parse reads one line of a story.
 func (s *Scenario) parse(words []string) (err error) {
 	if len(words) == 0 {
 		return nil
 	}
 	if len(words) < 2 {
-		return fmt.Errorf("want at TIME VERB, seed N, length D, replicas N or flag F")
+		return errUsage
 	}
 	switch words[0] {
 	case "seed":
@@ -180,13 +193,17 @@ func (s *Scenario) parse(words []string) (err error) {
 		s.Replicas, err = strconv.Atoi(words[1])
 	case "flag":
 		s.Flags = append(s.Flags, words[1])
+	case "types":
+		s.Types = append(s.Types, words[1])
+	case "ipv6":
+		s.IPv6, err = strconv.ParseBool(words[1])
 	case "at":
 		var e Event
 		if e, err = parseEvent(words[1:]); err == nil {
 			s.Events = append(s.Events, e)
 		}
 	default:
-		err = fmt.Errorf("want at TIME VERB, seed N, length D, replicas N or flag F")
+		err = errUsage
 	}
 	return err
 }
