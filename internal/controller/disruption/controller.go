@@ -7,10 +7,12 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -259,9 +261,9 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, d disrupt.D
 // begin starts one command, if the throttle and the limits of NodePools allow it. It calls force for a command with Force,
 // and reboot for a reboot. Otherwise it first marks the nodes with the names of their replacements, then it creates these
 // claims. If a node that has to wait for replacements cannot be marked, no claims are created, and the next pass removes
-// the marks of the others. After a crash between the two steps, marked nodes wait for claims that do not exist. The next
-// pass then removes the marks, and claims that were created become surplus. blocked has the nodes that the same decision
-// keeps.
+// the marks of the others. If no node can be marked, nothing is begun and nothing is recorded. After a crash between the two
+// steps, marked nodes wait for claims that do not exist. The next pass then removes the marks, and claims that were created
+// become surplus. blocked has the nodes that the same decision keeps.
 func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command, blocked []model.Blocked) (err error) {
 	ctx, end := c.Tracer.Span(ctx, tracing.Command, "reason", string(cmd.Reason), "action", cmd.Decision(), "nodes", len(cmd.Nodes),
 		"replacements", len(cmd.Replacements))
@@ -296,7 +298,7 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	}
 	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
 	c.Cluster.Assume(written...)
-	if err != nil && len(waitFor) > 0 {
+	if err != nil && (len(waitFor) > 0 || !slices.ContainsFunc(written, isNode)) {
 		ctrl.LoggerFrom(ctx).Info("failed to taint node, disruption command dropped",
 			"command", cmd.Decision(), "error", err.Error())
 		return ignoreConflict(err)
@@ -346,6 +348,12 @@ func (c *Controller) withinLimits(ctx context.Context, s *model.Snapshot, cmd *m
 	}
 	ctrl.LoggerFrom(ctx).Info("disruption postponed, another plan uses up the limits of the nodepool", "command", cmd.Decision())
 	return done, false
+}
+
+// isNode reports whether an object is a Node.
+func isNode(o client.Object) bool {
+	_, ok := o.(*corev1.Node)
+	return ok
 }
 
 // ignoreConflict removes from err conflicts and errors about objects that do not exist. The watch delivers the change that

@@ -67,9 +67,10 @@ func GetLive(ctx context.Context, c client.Reader, facts cloud.Facts, req ctrl.R
 }
 
 // The delays before the retry of a write that failed because the object was changed (ConflictRetry) or does not exist (GoneRetry). During
-// the delay, the cache receives that change. The deletion of an object is an event of its own, so the retry is only a safeguard.
+// the delay, the cache receives that change, which is an event of its own. So the retry is only a safeguard. If the watch is late, several
+// controllers of claims may repeat their writes of one object until the change is received.
 const (
-	ConflictRetry = time.Second
+	ConflictRetry = 5 * time.Second
 	GoneRetry     = 10 * time.Second
 )
 
