@@ -158,6 +158,24 @@ func TestStaleCache(t *testing.T) {
 		}
 		b.want("Launched", b.Condition("a", "Launched"), "True Launched")
 	})
+	for _, err := range []error{errors.New("no answer"), &cloud.InsufficientCapacityError{Err: errors.New("none")}} {
+		t.Run("launched by another process, then "+err.Error(), func(t *testing.T) {
+			b := newBench(t, world.Claim("a"))
+			b.pass("a")
+			old := b.GetClaim("a")
+			old.Status = apiv1.NodeClaimStatus{}
+			b.restart()
+			b.World.Cloud.OnCreate = func(context.Context, *apiv1.NodeClaim) error { return err }
+			b.Controller.Live = b.World.Client
+			stale(b, old)
+			b.pass("a")
+			b.want("Launched", b.Condition("a", "Launched"), "True Launched")
+			b.want("provider ID", b.GetClaim("a").Status.ProviderID, "fake://zone-a/i-1")
+			if b.GetClaim("a").DeletionTimestamp != nil {
+				t.Error("the claim is being deleted")
+			}
+		})
+	}
 	t.Run("given up", func(t *testing.T) {
 		b := newBench(t, world.Claim("a"))
 		calls := 0

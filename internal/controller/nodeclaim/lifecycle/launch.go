@@ -118,7 +118,7 @@ func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) (known bool,
 
 // launchFailed marks the claim for deletion if a retry cannot succeed. Otherwise it writes the error to the condition Launched.
 func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) (again bool, _ error) {
-	p.unlocked = true
+	p.unlaunched = true
 	var capacity *cloud.InsufficientCapacityError
 	var class *cloud.NodeClassNotReadyError
 	switch {

@@ -34,9 +34,8 @@ type pass struct {
 	// twice. before is the claim before that write.
 	tell   []news
 	before *apiv1.NodeClaim
-	// unlocked is true if the provider may have written to the claim during the pass. Then a status patch with an optimistic lock
-	// would always fail. No lock is needed, because no other controller writes the status before the launch.
-	unlocked bool
+	// unlaunched is true if a launch failed in this pass.
+	unlaunched bool
 	// joined is true if the claim's node was registered in this pass.
 	joined bool
 	// giveUp is the reason to delete the claim after the status is written, empty if it is not to be deleted.

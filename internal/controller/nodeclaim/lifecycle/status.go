@@ -2,8 +2,11 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -16,8 +19,8 @@ import (
 // changes and repeats its own write at once.
 func (p *pass) writeStatus(ctx context.Context) error {
 	p.before = p.stored
-	if p.unlocked {
-		return act.MergeStatus(ctx, p.Client, p.stored, p.claim)
+	if p.unlaunched {
+		return p.writeFailure(ctx)
 	}
 	if act.Same(p.stored, p.claim) {
 		return nil
@@ -34,6 +37,28 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	}
 	return err
 }
+
+// writeFailure writes the status after a launch that failed. It writes to the current claim, because the provider may have written to the
+// claim during the pass. If another process, which was the leader or is it now, has launched the claim, writeFailure writes nothing and
+// returns a conflict: a claim whose launch is unknown would be launched again.
+func (p *pass) writeFailure(ctx context.Context) error {
+	var fresh apiv1.NodeClaim
+	if err := p.live().Get(ctx, client.ObjectKeyFromObject(p.claim), &fresh); err != nil {
+		return fmt.Errorf("read claim %s after its launch failed: %w", p.claim.Name, err)
+	}
+	if fresh.UID != p.claim.UID || condition.IsTrue(&fresh, apiv1.ConditionTypeLaunched) {
+		return apierrors.NewConflict(nodeClaims, p.claim.Name, errors.New("it has been launched, or is another one"))
+	}
+	claim := fresh.DeepCopy()
+	overlay(claim, p.stored, p.claim)
+	if err := act.PatchStatus(ctx, p.Client, &fresh, claim); err != nil {
+		return err
+	}
+	p.before, p.claim = &fresh, claim
+	return nil
+}
+
+var nodeClaims = apiv1.GroupVersion.WithResource("nodeclaims").GroupResource()
 
 // overlay copies to the status of claim what differs between the status of stored and that of found.
 func overlay(claim, stored, found *apiv1.NodeClaim) {
