@@ -100,34 +100,47 @@ func (c *Collector) collect(ctx context.Context, all []*machine, there sets.Set[
 			chosen = append(chosen, m)
 		}
 	}
-	ids := make([]string, len(chosen))
-	for n, m := range chosen {
-		ids[n] = m.Spec.ProviderID
-	}
-	used, err := withhold.InUse(ctx, p.config.Client, ids)
+	kept, chosen, err := c.inUse(ctx, p.config.Client, chosen)
 	if err != nil {
 		return err
 	}
-	chosen = slices.DeleteFunc(chosen, func(m *machine) bool {
-		use, is := used[m.Spec.ProviderID]
-		if is {
-			c.keep(m, use)
-		}
-		return is
-	})
-	p.breaker.KeptInUse(len(used))
 	allowed, err := p.breaker.Admit(ctx, withhold.CauseNoClaim, classesOf(chosen), managed)
 	if err != nil {
 		return err
 	}
+	chosen = slices.DeleteFunc(chosen, func(m *machine) bool { return !allowed(m.class()) })
+	late, chosen, err := c.inUse(ctx, p.config.Reader, chosen)
+	if err != nil {
+		return err
+	}
+	p.breaker.KeptInUse(kept + late)
 	var errs []error
 	for _, m := range chosen {
-		if allowed(m.class()) {
-			ctrl.LoggerFrom(ctx).Info("deleted machine without nodeclaim", "Machine", klog.KRef(m.Metadata.Namespace, m.Metadata.Name), "provider-id", m.Spec.ProviderID)
-			errs = append(errs, p.end(ctx, m))
-		}
+		ctrl.LoggerFrom(ctx).Info("deleted machine without nodeclaim", "Machine", klog.KRef(m.Metadata.Namespace, m.Metadata.Name), "provider-id", m.Spec.ProviderID)
+		errs = append(errs, p.end(ctx, m))
 	}
 	return errors.Join(errs...)
+}
+
+// inUse returns how many of the chosen Machines have a node that is in use, and the other Machines. It lists pods with the given reader.
+// It publishes an event on each such node.
+func (c *Collector) inUse(ctx context.Context, pods client.Reader, chosen []*machine) (kept int, rest []*machine, err error) {
+	ids := make([]string, len(chosen))
+	for n, m := range chosen {
+		ids[n] = m.Spec.ProviderID
+	}
+	used, err := withhold.InUse(ctx, c.provider.config.Client, pods, ids)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, m := range chosen {
+		if use, is := used[m.Spec.ProviderID]; is {
+			c.keep(m, use)
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	return len(used), rest, nil
 }
 
 // keep publishes that a Machine without a claim is kept because its node is in use.

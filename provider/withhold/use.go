@@ -29,8 +29,9 @@ func (u Use) String() string {
 }
 
 // InUse returns the nodes that are in use, by their provider ID. It considers only nodes with one of the provider
-// IDs. c needs the index spec.nodeName of pods and of VolumeAttachments.
-func InUse(ctx context.Context, c client.Reader, providerIDs []string) (map[string]Use, error) {
+// IDs. c needs the index spec.nodeName of VolumeAttachments. Pods are listed with pods by spec.nodeName. Directly before a termination pods
+// should be the API server, because a node may have pods that a cache lacks.
+func InUse(ctx context.Context, c, pods client.Reader, providerIDs []string) (map[string]Use, error) {
 	if len(providerIDs) == 0 {
 		return nil, nil
 	}
@@ -48,18 +49,18 @@ func InUse(ctx context.Context, c client.Reader, providerIDs []string) (map[stri
 		if !asked[node.Spec.ProviderID] || !ready(node) {
 			continue
 		}
-		pods, err := workload(ctx, c, node.Name)
+		running, err := workload(ctx, pods, node.Name)
 		if err != nil {
 			return nil, err
 		}
 		volumes := 0
-		if pods == 0 && node.DeletionTimestamp != nil {
+		if running == 0 && node.DeletionTimestamp != nil {
 			if volumes, err = attached(ctx, c, node.Name); err != nil {
 				return nil, err
 			}
 		}
-		if pods+volumes > 0 {
-			used[node.Spec.ProviderID] = Use{Node: node, Pods: pods, Volumes: volumes}
+		if running+volumes > 0 {
+			used[node.Spec.ProviderID] = Use{Node: node, Pods: running, Volumes: volumes}
 		}
 	}
 	return used, nil

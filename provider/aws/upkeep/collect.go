@@ -76,7 +76,7 @@ type Collector struct {
 	Instances Instances
 	Launches  Launches
 	Cluster   string
-	// Client may read from a cache with an index of pods by node. Reader reads claims from the API server.
+	// Client may read from a cache with an index of pods by node. Reader reads from the API server.
 	Client   client.Reader
 	Reader   client.Reader
 	Writer   Writer
@@ -102,7 +102,7 @@ func (c *Collector) Task() periodic.Task {
 
 // Collect makes one round. Instances are listed before claims, because the claim of an instance exists before the
 // instance. Claims are read from the cache first. Only if an instance has no claim there, claims are read from the API
-// server.
+// server. So are the pods of its node, before it is terminated.
 func (c *Collector) Collect(ctx context.Context) error {
 	list, err := c.Instances.List(ctx)
 	if err != nil {
@@ -120,21 +120,24 @@ func (c *Collector) Collect(ctx context.Context) error {
 			break
 		}
 	}
-	kept, chosen, err := c.inUse(ctx, chosen)
+	kept, chosen, err := c.inUse(ctx, c.Client, chosen)
 	if err != nil {
 		return err
 	}
-	c.Breaker.KeptInUse(kept)
 	managed := slices.DeleteFunc(slices.Clone(list), instances.Instance.Ending)
 	allowed, err := c.Breaker.Admit(ctx, withhold.CauseNoClaim, instances.ClassesOf(chosen), len(managed))
 	if err != nil {
 		return err
 	}
+	chosen = slices.DeleteFunc(chosen, func(i instances.Instance) bool { return !allowed(i.Class()) })
+	late, chosen, err := c.inUse(ctx, c.Reader, chosen)
+	if err != nil {
+		return err
+	}
+	c.Breaker.KeptInUse(kept + late)
 	var errs []error
 	for _, i := range chosen {
-		if allowed(i.Class()) {
-			errs = append(errs, c.end(ctx, i))
-		}
+		errs = append(errs, c.end(ctx, i))
 	}
 	return errors.Join(errs...)
 }
@@ -165,14 +168,14 @@ func (c *Collector) owned(i instances.Instance) bool {
 		(i.Tags[awsv1.TagNodePool] != "" || i.Tags[instances.TagLaunch] != "")
 }
 
-// inUse returns how many of the chosen instances have a node that is in use, and the other instances. It publishes an
-// event on each such node.
-func (c *Collector) inUse(ctx context.Context, chosen []instances.Instance) (kept int, rest []instances.Instance, err error) {
+// inUse returns how many of the chosen instances have a node that is in use, and the other instances. It lists pods with the given
+// reader. It publishes an event on each such node.
+func (c *Collector) inUse(ctx context.Context, pods client.Reader, chosen []instances.Instance) (kept int, rest []instances.Instance, err error) {
 	ids := make([]string, len(chosen))
 	for n, i := range chosen {
 		ids[n] = i.ProviderID()
 	}
-	used, err := withhold.InUse(ctx, c.Client, ids)
+	used, err := withhold.InUse(ctx, c.Client, pods, ids)
 	if err != nil {
 		return 0, nil, err
 	}

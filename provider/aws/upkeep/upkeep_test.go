@@ -251,6 +251,19 @@ func TestCollectReadsClaimsAgain(t *testing.T) {
 	}
 }
 
+// If the cache lacks the pods of a node, its instance is not terminated.
+func TestCollectReadsPodsAgain(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "used"}, Spec: corev1.NodeSpec{ProviderID: instances.ProviderID("a", "i-used")}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "web"}, Spec: corev1.PodSpec{NodeName: "used"}}
+	a := &account{list: []instances.Instance{instance("i-used", time.Hour)}}
+	c, told := collector(a, kube(node))
+	c.Reader = kube(pod)
+	if err := c.Collect(t.Context()); err != nil || len(a.ended) != 0 || len(*told) != 1 {
+		t.Errorf("ended %v, events %q, error %v", a.ended, *told, err)
+	}
+}
+
 func TestCollectSlowsDown(t *testing.T) {
 	a := &account{}
 	k := kube()
