@@ -161,14 +161,15 @@ func TestStaleCache(t *testing.T) {
 	for _, err := range []error{errors.New("no answer"), &cloud.InsufficientCapacityError{Err: errors.New("none")}} {
 		t.Run("launched by another process, then "+err.Error(), func(t *testing.T) {
 			b := newBench(t, world.Claim("a"))
-			b.pass("a")
 			old := b.GetClaim("a")
-			old.Status = apiv1.NodeClaimStatus{}
+			b.pass("a")
+			old.Finalizers = b.GetClaim("a").Finalizers
 			b.restart()
 			b.World.Cloud.OnCreate = func(context.Context, *apiv1.NodeClaim) error { return err }
 			b.Controller.Live = b.World.Client
 			stale(b, old)
 			b.pass("a")
+			b.pass("a") // waits until the launch may be repeated, and writes the initial conditions
 			b.want("Launched", b.Condition("a", "Launched"), "True Launched")
 			b.want("provider ID", b.GetClaim("a").Status.ProviderID, "fake://zone-a/i-1")
 			if b.GetClaim("a").DeletionTimestamp != nil {

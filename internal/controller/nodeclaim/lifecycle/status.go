@@ -16,7 +16,7 @@ import (
 
 // writeStatus writes the claim's status. Other controllers write the status at the same time: for example, they write
 // lastPodEventTime and Consolidatable when the first pods are bound to a new node. After a conflict, writeStatus keeps their
-// changes and repeats its own write at once.
+// changes and repeats its own write at once, unless the claim was launched meanwhile.
 func (p *pass) writeStatus(ctx context.Context) error {
 	p.before = p.stored
 	if p.unlaunched {
@@ -28,6 +28,9 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	found := p.claim.DeepCopy()
 	written, err := act.Again(ctx, p.live(), p.stored, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
 		p.before = before
+		if launchedMeanwhile(before, found) {
+			return before, launchedConflict(before)
+		}
 		claim := before.DeepCopy()
 		overlay(claim, p.stored, found)
 		return claim, act.PatchStatus(ctx, p.Client, before, claim)
@@ -39,15 +42,14 @@ func (p *pass) writeStatus(ctx context.Context) error {
 }
 
 // writeFailure writes the status after a launch that failed. It writes to the current claim, because the provider may have written to the
-// claim during the pass. If another process, which was the leader or is it now, has launched the claim, writeFailure writes nothing and
-// returns a conflict: a claim whose launch is unknown would be launched again.
+// claim during the pass.
 func (p *pass) writeFailure(ctx context.Context) error {
 	var fresh apiv1.NodeClaim
 	if err := p.live().Get(ctx, client.ObjectKeyFromObject(p.claim), &fresh); err != nil {
 		return fmt.Errorf("read claim %s after its launch failed: %w", p.claim.Name, err)
 	}
-	if fresh.UID != p.claim.UID || condition.IsTrue(&fresh, apiv1.ConditionTypeLaunched) {
-		return apierrors.NewConflict(nodeClaims, p.claim.Name, errors.New("it has been launched, or is another one"))
+	if fresh.UID != p.claim.UID || launchedMeanwhile(&fresh, p.claim) {
+		return launchedConflict(&fresh)
 	}
 	claim := fresh.DeepCopy()
 	overlay(claim, p.stored, p.claim)
@@ -58,7 +60,17 @@ func (p *pass) writeFailure(ctx context.Context) error {
 	return nil
 }
 
-var nodeClaims = apiv1.GroupVersion.WithResource("nodeclaims").GroupResource()
+// launchedMeanwhile reports whether the current claim is launched, and this pass has not launched it and does not know that it is launched.
+// Another process has launched it, which was the leader or is it now. The status of this pass must then not be written: a claim whose
+// launch is unknown would be launched again.
+func launchedMeanwhile(current, found *apiv1.NodeClaim) bool {
+	return condition.IsTrue(current, apiv1.ConditionTypeLaunched) && !condition.IsTrue(found, apiv1.ConditionTypeLaunched)
+}
+
+func launchedConflict(claim *apiv1.NodeClaim) error {
+	return apierrors.NewConflict(apiv1.GroupVersion.WithResource("nodeclaims").GroupResource(), claim.Name,
+		errors.New("another process has launched it"))
+}
 
 // overlay copies to the status of claim what differs between the status of stored and that of found.
 func overlay(claim, stored, found *apiv1.NodeClaim) {
