@@ -31,8 +31,9 @@ func (e *Emulator) Reserve(in control.Reservation) (string, error) {
 	return made.ID, nil
 }
 
-// FillSubnets lets others use all but left of the unused addresses of the subnets of a zone. With a negative number they release them.
-func (e *Emulator) FillSubnets(zone string, left int) { e.world.FillSubnets(zone, left) }
+// FillSubnets lets others use all but left of the unused addresses of the subnets of a zone, or of the subnet with that tag Name. With a
+// negative number they release them.
+func (e *Emulator) FillSubnets(name string, left int) { e.world.FillSubnets(name, left) }
 
 // Cancel cancels a reservation.
 func (e *Emulator) Cancel(in control.Reservation) error {

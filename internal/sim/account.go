@@ -446,7 +446,7 @@ func (a *account) newReservation(e Event, r control.Reservation) (id string, n i
 	return id, n, nil
 }
 
-// fillSubnets lets others use all but N addresses of the subnets of a zone for a while.
+// fillSubnets lets others use all but N addresses of the subnets of a zone, or of a subnet, for a while.
 func (a *account) fillSubnets(e Event) error {
 	n, err := e.number(1)
 	if err != nil {

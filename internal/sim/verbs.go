@@ -138,7 +138,7 @@ func cloudVerbs() map[string]verb {
 		"cloud-down":    callFault("for D", 0, 0),
 		"reserve":       {usage: "TYPE/ZONE N", least: 2, most: 2, do: do((*account).reserve)},
 		"reserve-block": {usage: "TYPE/ZONE N for D", least: 2, most: 2, lasts: true, do: do((*account).reserveBlock)},
-		"fill-subnets":  {usage: "ZONE N for D", least: 2, most: 2, lasts: true, do: do((*account).fillSubnets)},
+		"fill-subnets":  {usage: "ZONE|NAME N for D", least: 2, most: 2, lasts: true, do: do((*account).fillSubnets)},
 		"cancel":        {usage: "N", least: 1, most: 1, do: do((*account).cancel)},
 		"throttle":      {usage: "OPERATION RATE for D", least: 2, most: 2, lasts: true, fault: true, hampers: true, do: do((*account).throttle)},
 		"lag":           {usage: "DELAY for D", least: 1, most: 1, lasts: true, fault: true, hampers: true, do: do((*account).lag)},

@@ -150,12 +150,13 @@ func (w *World) groupName(id string) (string, bool) {
 	return "", false
 }
 
-// FillSubnets lets others use all but left of the unused addresses of the subnets of a zone. With a negative number they release them.
-func (w *World) FillSubnets(zone string, left int) {
+// FillSubnets lets others use all but left of the unused addresses of the subnets of a zone, or of the subnet with that tag Name. With a
+// negative number they release them.
+func (w *World) FillSubnets(name string, left int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.subnets {
-		if s.Zone != zone {
+		if s.Zone != name && s.Tags["Name"] != name {
 			continue
 		}
 		s.Free += s.others
