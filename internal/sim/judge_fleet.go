@@ -284,6 +284,29 @@ func (f *fleetRules) described(c *apiv1.NodeClaim, i control.Instance) {
 		if of, has := c.Status.Capacity.Pods(), n.Status.Capacity.Pods(); !of.IsZero() && !has.IsZero() && of.Cmp(*has) != 0 {
 			f.violate(ruleDescribed, "claim %s has room for %s pods, and its node %s for %s", c.Name, of, n.Name, has)
 		}
+		f.reserves(c, n)
+	}
+}
+
+// sameReserve is how much the reserved memory of a NodeClaim and of its node may differ. Some reserves are a share of the memory, which a
+// NodeClaim estimates.
+const sameReserve = 128 << 20
+
+// reserves checks that as much CPU and memory are reserved on a node as its claim says. The reserve is the capacity that is not allocatable.
+func (f *fleetRules) reserves(c *apiv1.NodeClaim, n *corev1.Node) {
+	of := func(capacity, allocatable corev1.ResourceList, r corev1.ResourceName) int64 {
+		all, free := capacity[r], allocatable[r]
+		return all.MilliValue() - free.MilliValue()
+	}
+	if c.Status.Capacity.Cpu().IsZero() || n.Status.Capacity.Cpu().IsZero() {
+		return
+	}
+	for _, r := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		claim, node := of(c.Status.Capacity, c.Status.Allocatable, r), of(n.Status.Capacity, n.Status.Allocatable, r)
+		apart := max(claim-node, node-claim)
+		if r == corev1.ResourceCPU && apart > 0 || apart > 1000*sameReserve {
+			f.violate(ruleDescribed, "of the %s of claim %s %dm are reserved, and of that of its node %s %dm", r, c.Name, claim, n.Name, node)
+		}
 	}
 }
 

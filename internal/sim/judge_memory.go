@@ -25,6 +25,8 @@ const (
 var more = map[string]int{
 	// The series of a Node: one for each resource and kind.
 	"internal/controller/metrics/series.written[]": 16,
+	// The instance types in the requirements of a NodeClaim.
+	"api/v1/NodeSelectorRequirementWithMinValues.Values": 100,
 	// A history of five minutes, hours and days, in which the number of keys is bounded.
 	"internal/ledger/Bucket.Dollars": -1,
 	// The log keeps at most 1,000 episodes and 4 MiB of them. Long episodes replace short ones in the course of a day.
