@@ -53,11 +53,16 @@ func stamped(claim *apiv1.NodeClaim, annotation string) iter.Seq2[string, time.T
 	}
 }
 
+// sameRequest is the age below which an entry is that of the same repair: its request was written in part, failed, and is repeated. A
+// repair that took place is not followed by another one as soon.
+const sameRequest = time.Minute
+
 // Recorded returns the new value of RepairHistoryAnnotationKey: the repairs of the last 24 hours in the claim's History, and
-// action at now.
+// action at now. An entry of the action that is younger than a minute is replaced.
 func Recorded(claim *apiv1.NodeClaim, action Action, now time.Time) string {
+	past := slices.DeleteFunc(History(claim, now), func(e Event) bool { return e.Action == action && now.Sub(e.At) < sameRequest })
 	var entries []string
-	for _, e := range append(History(claim, now), Event{Action: action, At: now}) {
+	for _, e := range append(past, Event{Action: action, At: now}) {
 		entries = append(entries, stamp(string(e.Action), e.At))
 	}
 	return strings.Join(entries, ",")

@@ -167,6 +167,25 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// A request that is repeated within a minute, because it was written in part, counts once.
+func TestRepeatedRequest(t *testing.T) {
+	claim := &apiv1.NodeClaim{}
+	note := func(at time.Duration, action repair.Action) {
+		claim.Annotations = map[string]string{apiv1.RepairHistoryAnnotationKey: repair.Recorded(claim, action, epoch.Add(at))}
+	}
+	for _, at := range []time.Duration{0, time.Second, 50 * time.Second, time.Minute + 45*time.Second} {
+		note(at, repair.RebootNode)
+	}
+	if got := len(repair.History(claim, epoch.Add(2*time.Minute))); got != 1 {
+		t.Errorf("%d reboots count, want one", got)
+	}
+	note(2*time.Minute, repair.ReplaceNode)
+	note(3*time.Minute, repair.RebootNode)
+	if got := len(repair.History(claim, epoch.Add(3*time.Minute))); got != 3 {
+		t.Errorf("%d repairs count, want three", got)
+	}
+}
+
 // If a failing condition is healthy for less than five minutes, the time since which it fails does not change.
 func TestObserve(t *testing.T) {
 	policies, err := repair.Compile([]repair.Policy{policy(nil)})

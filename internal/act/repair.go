@@ -43,22 +43,21 @@ func annotateRepair(claim *apiv1.NodeClaim, r *model.Repair, now time.Time) {
 }
 
 // RequestReboot requests the reboot of n on its claim. It first writes the history and the drain bound, then the conditions
-// that start the reboot. After a crash in between, the history counts a reboot that was not started. RequestReboot returns
-// the claim as it was written, or nothing if the node is already being rebooted or its claim is being deleted.
+// that start the reboot. After a crash in between, the history counts a reboot that was not started, unless it is requested again within
+// a minute. RequestReboot returns the claim as it was written, or nothing if the node is already being rebooted or its claim is being
+// deleted.
 func (a *Actor) RequestReboot(ctx context.Context, n *model.Node, r *model.Repair, now time.Time) ([]client.Object, error) {
-	noted, begun := false, false
+	begun := false
 	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
 		if condition.IsTrue(before, apiv1.ConditionTypeRebooting) || before.DeletionTimestamp != nil {
 			return before, nil
 		}
 		claim := before.DeepCopy()
-		if !noted { // a conflict of the second write must not add a second reboot to the history
-			annotateRepair(claim, r, now)
-			if err := Patch(ctx, a.Client, before, claim); err != nil {
-				return nil, err
-			}
-			noted, before = true, claim.DeepCopy()
+		annotateRepair(claim, r, now)
+		if err := Patch(ctx, a.Client, before, claim); err != nil {
+			return nil, err
 		}
+		before = claim.DeepCopy()
 		why := fmt.Sprintf("rebooting for %s/%s", r.Condition, r.Reason)
 		condition.SetTrueWithReason(claim, apiv1.ConditionTypeDisruptionReason, string(apiv1.DisruptionReasonUnhealthy), why, now)
 		condition.SetTrueWithReason(claim, apiv1.ConditionTypeRebooting, apiv1.ReasonRebootRequested, why, now)

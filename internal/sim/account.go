@@ -73,6 +73,7 @@ func newAccount(w *World) (*account, error) {
 	a.emulator, err = awsemu.New(awsemu.Config{
 		Seed: w.scenario.Seed, Region: region, Sells: slices.Concat(sells, w.scenario.Types), Queue: clusterName,
 		Cluster: awsemu.Cluster{Name: clusterName, Endpoint: endpoint, CA: "Q0E=", IPv6: w.scenario.IPv6},
+		Roles:   []string{"KarpenterNodeRole-sim", "KarpenterNodeRole-second"},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make account: %w", err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -98,7 +99,7 @@ func newJudge(w *World) *judge {
 	j.fleet = newFleetRules(j)
 	j.instances = newInstanceRules(j)
 	j.moves = moveRules{judge: j, marked: map[string]string{}, moves: map[string]*costs{}, matching: map[string]time.Time{}}
-	j.drains = drainRules{judge: j}
+	j.drains = drainRules{judge: j, asked: map[types.UID]bool{}}
 	j.demand = newDemandRules(j)
 	j.supply = supplyRules{j}
 	j.claims = claimRules{j}

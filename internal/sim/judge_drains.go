@@ -20,7 +20,22 @@ import (
 )
 
 // drainRules are about pods on nodes that are being deleted.
-type drainRules struct{ *judge }
+type drainRules struct {
+	*judge
+	// asked has the UIDs of the pods whose eviction was requested.
+	asked map[types.UID]bool
+}
+
+// evicted returns how many pods whose eviction was requested are gone or terminate.
+func (d *drainRules) evicted() int {
+	n := len(d.asked)
+	for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
+		if d.asked[p.UID] && p.DeletionTimestamp == nil {
+			n--
+		}
+	}
+	return n
+}
 
 // call checks an eviction or a deletion of a pod before it is carried out.
 func (d *drainRules) call(who string, q *kubeapi.Request, parts []string) {
@@ -30,6 +45,9 @@ func (d *drainRules) call(who string, q *kubeapi.Request, parts []string) {
 		return
 	}
 	node := pod.Spec.NodeName
+	if evicts {
+		d.asked[pod.UID] = true
+	}
 	switch {
 	case !d.leaving(node):
 		d.violate(ruleEviction, "%s evicts or deletes pod %s, and its node %s is not being deleted", who, pod.Name, node)

@@ -41,6 +41,8 @@ type Result struct {
 	Launches, Terminations, Disruptions int
 	// Replaced counts claims that the operator deleted when a claim in their place was recorded.
 	Replaced int
+	// Evicted counts the pods that the operator evicted.
+	Evicted int
 	// Fleet has the instances that are pending or running at the end, each as POOL TYPE/ZONE/CAPACITY, sorted.
 	Fleet []string
 	// Templates is the number of launch templates at the end.
@@ -68,6 +70,7 @@ func (r Result) Summary() string {
 //
 //	launches 3, terminations 1, voluntary disruptions 1
 //	replaced 2
+//	evicted 3
 //	fleet 2 default m5.*/us-east-1b/on-demand
 //	event NodeClaim InsufficientCapacityError m5.large
 //	no event NodeClaim InsufficientCapacityError
@@ -77,8 +80,8 @@ func (r Result) Summary() string {
 //	pods 1 example.com/important=yes
 //	status NodePool/default nodes=2
 //
-// "launches" is Summary. "replaced", "templates", "profiles", "calls" and "pods" are Replaced, Templates, Profiles, Calls of an operation
-// and Pods with an annotation. "fleet" counts running instances of a NodePool, where * in their type, zone or capacity type stands for any
+// "launches" is Summary. "replaced", "evicted", "templates", "profiles", "calls" and "pods" are Replaced, Evicted, Templates, Profiles, Calls
+// of an operation and Pods with an annotation. "fleet" counts running instances of a NodePool, where * in their type, zone or capacity type stands for any
 // text. If there is such a line, each running instance must be in one of them. "fleet 0" means that no instance runs. "event" names an event
 // about an object of the kind, with the reason, whose message has the text. "no event" means that there is none. "status" is a value in the
 // status of an object that users configure. Its path has names of fields and, for the status of a condition, "conditions" and the type.
@@ -93,6 +96,8 @@ func (r Result) Unmet(want string) (unmet []string) {
 			got = r.Summary()
 		case "replaced":
 			got = fmt.Sprint("replaced ", r.Replaced)
+		case "evicted":
+			got = fmt.Sprint("evicted ", r.Evicted)
 		case "templates":
 			got = fmt.Sprint("templates ", r.Templates)
 		case "profiles":
@@ -249,6 +254,7 @@ func (w *World) result() Result {
 	}
 	return Result{
 		Pods: pods, Fleet: fleet, Told: told, Statuses: w.platform.statuses(), Templates: w.account.templates(), Replaced: w.judge.moves.replaced,
+		Evicted:  w.judge.drains.evicted(),
 		Profiles: len(w.account.profiles()), Calls: w.judge.quiet.made,
 		Violations: w.judge.violations, Hash: w.trace.Hash(), Lines: w.trace.Lines(), Struck: w.faults.struck,
 		Launches: w.judge.fleet.launches, Terminations: w.judge.fleet.terminations, Disruptions: w.judge.moves.disruptions,
