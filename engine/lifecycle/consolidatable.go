@@ -29,6 +29,14 @@ func Consolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodePool, now time.Time)
 	return true, 0
 }
 
+// ConsolidationRequested reports whether a user has requested consolidation of the pool's nodes at or after since, which is the last pod
+// event of a node or, if there was none, its initialization. Then the node is consolidatable before consolidateAfter has passed. A request
+// for a time in the future has no effect yet.
+func ConsolidationRequested(pool *apiv1.NodePool, since, now time.Time) bool {
+	at, err := time.Parse(time.RFC3339, pool.Annotations[apiv1.ConsolidationRequestedAnnotationKey])
+	return err == nil && !at.After(now) && !at.Before(since.Truncate(time.Second)) // the API stores whole seconds
+}
+
 // PodEventWindow is the least time between two writes of a claim's lastPodEventTime, so that a burst of pods causes few
 // writes.
 const PodEventWindow = 10 * time.Second

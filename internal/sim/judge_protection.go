@@ -214,8 +214,8 @@ const relisted = time.Minute
 // clock of a replica is set in seconds after it jumped.
 const inexact = 2 * time.Second
 
-// checkConsolidateAfter checks that consolidateAfter has passed since the last pod event of a node that is consolidated. It leaves out events
-// during a fault: the operator does not learn of a pod that was removed while it did not run.
+// checkConsolidateAfter checks that consolidateAfter has passed since the last pod event of a node that is consolidated, unless a user has
+// requested consolidation since. It leaves out events during a fault: the operator does not learn of a pod that was removed while it did not run.
 func (p *protectionRules) checkConsolidateAfter(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
 	name := c.Labels[apiv1.NodePoolLabelKey]
 	pool, ok := kubeapi.Find[*apiv1.NodePool](p.world.platform.server, "", name)
@@ -227,7 +227,11 @@ func (p *protectionRules) checkConsolidateAfter(n *corev1.Node, c *apiv1.NodeCla
 		p.violate(ruleConsolidateAfter, "node %s is disrupted (%s), and consolidateAfter of its NodePool %s is Never", n.Name, reason, name)
 		return
 	}
+	requested, _ := time.Parse(time.RFC3339, pool.Annotations[apiv1.ConsolidationRequestedAnnotationKey])
 	for _, at := range p.events[n.Name] {
+		if !requested.Before(at.Truncate(time.Second)) && !requested.After(time.Now()) {
+			continue
+		}
 		if p.mustHaveSeen(at, "pods") && time.Since(at) < min(*wait-inexact, p.unhampered()-relisted) {
 			p.violate(ruleConsolidateAfter, "node %s is disrupted (%s) %s after a pod event, and consolidateAfter of its NodePool %s is %s", n.Name, reason,
 				time.Since(at).Round(time.Second), name, *wait)

@@ -119,10 +119,10 @@ func MarkedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 	return Deleted(s.Now, marked...)
 }
 
-// Consolidatable reports whether the NodePool's consolidateAfter has passed since the last pod event of the node. The claim's condition
-// says so, but it may be older than the snapshot, and older than the time of the last event in the claim's status: the controller
-// that writes it waits for calls to the cloud. So it does not count while consolidateAfter has not passed since the latest event of
-// the status and of the pods in the snapshot.
+// Consolidatable reports whether the NodePool's consolidateAfter has passed since the last pod event of the node, or a user has requested
+// consolidation since. The claim's condition says so, but it may be older than the snapshot, and older than the time of the last event
+// in the claim's status: the controller that writes it waits for calls to the cloud. So it does not count if neither holds since the
+// latest event of the status and of the pods in the snapshot.
 func Consolidatable(s *model.Snapshot, n *model.Node) bool {
 	if n.Claim == nil || !condition.IsTrue(n.Claim, apiv1.ConditionTypeConsolidatable) {
 		return false
@@ -143,7 +143,7 @@ func Consolidatable(s *model.Snapshot, n *model.Node) bool {
 	if seen := lifecycle.LastPodEvent(pods, s.Now); seen.Truncate(time.Second).After(last) { // the API stores whole seconds
 		last = seen
 	}
-	return !s.Now.Before(last.Add(after))
+	return !s.Now.Before(last.Add(after)) || lifecycle.ConsolidationRequested(pool.Object, last, s.Now)
 }
 
 // ProtectedPod returns a pod of the node that has an active do-not-disrupt annotation and is not terminating, nil if there is

@@ -80,17 +80,13 @@ func (c *Controller) setConsolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodeP
 }
 
 // requested reports whether a user has requested consolidation after the last pod event of the claim's node or, if there
-// was none, after its initialization. A time in the future has no effect yet.
+// was none, after its initialization.
 func requested(claim *apiv1.NodeClaim, pool *apiv1.NodePool, now time.Time) bool {
-	at, err := time.Parse(time.RFC3339, pool.Annotations[apiv1.ConsolidationRequestedAnnotationKey])
-	if err != nil || at.After(now) {
-		return false
-	}
 	since := claim.Status.LastPodEventTime.Time
 	if initialized := condition.Get(claim, apiv1.ConditionTypeInitialized); since.IsZero() && initialized != nil {
 		since = initialized.LastTransitionTime.Time
 	}
-	return !at.Before(since.Truncate(time.Second))
+	return lifecycle.ConsolidationRequested(pool, since, now)
 }
 
 // ReasonRequested is the reason of the condition Drifted if a user has requested the disruption of the node.
