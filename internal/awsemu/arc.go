@@ -45,9 +45,14 @@ func (e *Emulator) getManagedResource(r *request) (any, *wire.Error) {
 		out.AppliedWeights[z.ID] = 1
 	}
 	for _, s := range e.world.Shifts() {
-		out.AppliedWeights[s.ZoneID] = 0
+		applied := "APPLIED"
+		if s.NotApplied {
+			applied = "NOT_APPLIED"
+		} else {
+			out.AppliedWeights[s.ZoneID] = 0
+		}
 		out.ZonalShifts = append(out.ZonalShifts, zonalShiftJSON{
-			ID: s.ID, Resource: r.path, AwayFrom: s.ZoneID, Applied: "APPLIED", Comment: "ordered by the emulator's user",
+			ID: s.ID, Resource: r.path, AwayFrom: s.ZoneID, Applied: applied, Comment: "ordered by the emulator's user",
 			StartTime: s.Start.Unix(), ExpiryTime: s.Expiry.Unix(),
 		})
 	}

@@ -39,7 +39,7 @@ func (e *Emulator) buildControl() http.Handler {
 	order("POST /_emulator/reservation", e.serveReserve)
 	order("DELETE /_emulator/reservation", ordered(e.Cancel))
 	order("POST /_emulator/placement", e.servePlace)
-	order("POST /_emulator/shift", ordered(func(s control.Shift) error { return e.world.ShiftAway(s.Zone, time.Duration(s.For)) }))
+	order("POST /_emulator/shift", ordered(func(s control.Shift) error { return e.world.ShiftAway(s.Zone, time.Duration(s.For), !s.NotApplied) }))
 	order("DELETE /_emulator/shift", ordered(func(s control.Shift) error { e.world.ShiftBack(s.Zone); return nil }))
 	order("POST /_emulator/interrupt", e.serveInterrupt)
 	order("POST /_emulator/reset", done(e.Reset))
@@ -180,6 +180,8 @@ func (e *Emulator) Maintain(ids ...string) error {
 	return nil
 }
 
+const retired = "The instance is running on degraded hardware"
+
 // Event sends an event about an instance, or changes the result of its status checks or its scheduled events. The
 // instance keeps running.
 func (e *Emulator) Event(in control.Event) error {
@@ -194,7 +196,9 @@ func (e *Emulator) Event(in control.Event) error {
 	case "host-impaired":
 		failure = e.world.Impair(in.Instance, "system", e.world.Now().Add(-time.Duration(in.Since)))
 	case "retirement":
-		failure = e.world.Schedule(in.Instance, "instance-retirement", e.world.Now().Add(14*24*time.Hour))
+		failure = e.world.Schedule(in.Instance, "instance-retirement", retired, e.world.Now().Add(14*24*time.Hour))
+	case "cancelled-retirement":
+		failure = e.world.Schedule(in.Instance, "instance-retirement", "[Canceled] "+retired, e.world.Now().Add(14*24*time.Hour))
 	case "healthy":
 		failure = e.world.Heal(in.Instance)
 	default:

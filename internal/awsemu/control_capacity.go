@@ -52,6 +52,9 @@ func (e *Emulator) Place(in control.Placement) (string, error) {
 	return made.ID, nil
 }
 
+// Profiles returns the instance profiles whose path has a prefix.
+func (e *Emulator) Profiles(prefix string) []world.Profile { return e.world.Profiles(prefix) }
+
 func (e *Emulator) serveReserve(w http.ResponseWriter, r *http.Request) { made(w, r, e.Reserve) }
 
 func (e *Emulator) servePlace(w http.ResponseWriter, r *http.Request) { made(w, r, e.Place) }

@@ -139,7 +139,7 @@ func TestZonalShift(t *testing.T) {
 	if n := len(ask().ZonalShifts); n != 0 {
 		t.Errorf("%d shifts at first", n)
 	}
-	if err := l.world.ShiftAway("us-east-1a", time.Hour); err != nil {
+	if err := l.world.ShiftAway("us-east-1a", time.Hour, true); err != nil {
 		t.Fatal(err)
 	}
 	s := ask().ZonalShifts
@@ -150,7 +150,7 @@ func TestZonalShift(t *testing.T) {
 	if n := len(ask().ZonalShifts); n != 0 {
 		t.Errorf("%d shifts after an hour", n)
 	}
-	if err := l.world.ShiftAway("mars-1a", time.Hour); err == nil {
+	if err := l.world.ShiftAway("mars-1a", time.Hour, true); err == nil {
 		t.Error("shifted away from a zone that is none")
 	}
 	if _, err := arc.GetManagedResource(bg(), &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String("arn:aws:eks:us-east-1:123456789012:cluster/other")}); err == nil {

@@ -107,9 +107,19 @@ func (m *machines) Step(time.Time) (time.Time, error) {
 	return next, nil
 }
 
-// placeStrangers launches instances that do not belong to the operator: one without tags, and one of another cluster.
+// strangeProfiles is the path of the instance profiles of a cluster whose name begins with that of this one.
+const strangeProfiles = "/karpenter/" + region + "/" + clusterName + "-2/"
+
+// placeStrangers launches instances that do not belong to the operator: one without tags, and one of another cluster. It also makes an
+// instance profile of another cluster.
 func (a *account) placeStrangers() error {
 	ctx := context.Background()
+	_, err := iam.NewFromConfig(a.aws).CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
+		InstanceProfileName: awssdk.String(clusterName + "-2_other"), Path: awssdk.String(strangeProfiles + "other/"),
+	})
+	if err != nil {
+		return fmt.Errorf("make an instance profile that is not the operator's: %w", err)
+	}
 	images, err := a.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{
 		Owners: []string{"amazon"}, Filters: []ec2types.Filter{{Name: awssdk.String("architecture"), Values: []string{"x86_64"}}},
 	})
@@ -165,13 +175,15 @@ func (a *account) templates() int {
 	return len(out.LaunchTemplates)
 }
 
-// profiles returns the instance profiles.
+// profiles returns the instance profiles of the cluster.
 func (a *account) profiles() []iamtypes.InstanceProfile {
 	out, err := iam.NewFromConfig(a.aws).ListInstanceProfiles(context.Background(), &iam.ListInstanceProfilesInput{})
 	if err != nil {
 		panic(err) // in memory: it cannot fail
 	}
-	return out.InstanceProfiles
+	return slices.DeleteFunc(out.InstanceProfiles, func(p iamtypes.InstanceProfile) bool {
+		return strings.HasPrefix(awssdk.ToString(p.Path), strangeProfiles)
+	})
 }
 
 // endsSoon reports whether EC2 will end an instance within eleven minutes, because its capacity block ends. The operator drains it ten
@@ -356,6 +368,27 @@ func (a *account) impair(e Event) error {
 	return nil
 }
 
+// retire schedules the retirement of random instances, or one that was cancelled at once. No message is sent about it.
+func (a *account) retire(e Event) error {
+	ids, err := a.some(e)
+	if err != nil {
+		return err
+	}
+	kind := "retirement"
+	if len(e.Args) > 1 {
+		kind = e.Args[1] + "-" + kind
+	}
+	for _, id := range ids {
+		if kind == "retirement" {
+			a.noticed[id] = time.Now()
+		}
+		if err := a.emulator.Event(control.Event{Instance: id, Kind: kind}); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	return nil
+}
+
 // rebalance sends rebalance recommendations for random instances.
 func (a *account) rebalance(e Event) error {
 	ids, err := a.some(e)
@@ -424,6 +457,19 @@ func (a *account) reserve(e Event) error {
 		return err
 	}
 	a.reservations = append(a.reservations, reservation{id: id, total: n, since: time.Now()})
+	return nil
+}
+
+// reserveUntil makes a capacity reservation that ends after a while. Its instances run on as on-demand instances.
+func (a *account) reserveUntil(e Event) error {
+	id, n, err := a.newReservation(e, control.Reservation{For: control.Duration(e.For)})
+	if err != nil {
+		return err
+	}
+	a.reservations = append(a.reservations, reservation{id: id, total: n, since: time.Now()})
+	a.driver.After(e.For, func() {
+		a.reservations, a.cancelled = slices.DeleteFunc(a.reservations, func(r reservation) bool { return r.id == id }), time.Now()
+	})
 	return nil
 }
 

@@ -103,7 +103,9 @@ func (a administrators) deny(e Event) error {
 func (a administrators) shift(e Event) error {
 	ctx := context.Background()
 	a.driver.After(e.For, func() { _ = a.control().ShiftBack(ctx, e.Args[0]) }) // in memory: it cannot fail
-	return a.control().ShiftAway(ctx, control.Shift{Zone: e.Args[0], For: control.Duration(e.For + time.Hour)})
+	return a.control().ShiftAway(ctx, control.Shift{
+		Zone: e.Args[0], For: control.Duration(e.For + time.Hour), NotApplied: len(e.Args) > 1 && e.Args[1] == "unapplied",
+	})
 }
 
 // place makes a placement group with a number of partitions.

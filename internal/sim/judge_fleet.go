@@ -222,6 +222,9 @@ func (f *fleetRules) lookAtStrangers() {
 			f.violate(ruleStrangers, "instance %s, which is not the operator's, is %q", id, states[id])
 		}
 	}
+	if len(f.world.account.emulator.Profiles(strangeProfiles)) == 0 {
+		f.violate(ruleStrangers, "the instance profile of another cluster is gone")
+	}
 }
 
 // count counts launches and terminations, and checks that no more instances run than claims were launched.

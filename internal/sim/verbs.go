@@ -137,6 +137,7 @@ func cloudVerbs() map[string]verb {
 		"cloud-slow":    callFault("DELAY [OPERATION] for D", 1, 2),
 		"cloud-down":    callFault("for D", 0, 0),
 		"reserve":       {usage: "TYPE/ZONE N", least: 2, most: 2, do: do((*account).reserve)},
+		"reserve-until": {usage: "TYPE/ZONE N for D", least: 2, most: 2, lasts: true, do: do((*account).reserveUntil)},
 		"reserve-block": {usage: "TYPE/ZONE N for D", least: 2, most: 2, lasts: true, do: do((*account).reserveBlock)},
 		"fill-subnets":  {usage: "ZONE|NAME N for D", least: 2, most: 2, lasts: true, do: do((*account).fillSubnets)},
 		"cancel":        {usage: "N", least: 1, most: 1, do: do((*account).cancel)},
@@ -156,6 +157,7 @@ func cloudVerbs() map[string]verb {
 		"reclaim":          {usage: "TYPE", least: 1, most: 1, do: do((*account).reclaimType)},
 		"change-groups":    {usage: "N", least: 1, most: 1, do: admin(administrators.changeGroups)},
 		"impair":           {usage: "N for D", least: 1, most: 1, lasts: true, do: do((*account).impair)},
+		"retire":           {usage: "N [cancelled]", least: 1, most: 2, do: do((*account).retire)},
 		"rebalance":        {usage: "N", least: 1, most: 1, do: do((*account).rebalance)},
 		"tag-image":        {usage: "ARCHITECTURE", least: 1, most: 1, do: admin(administrators.tagImage)},
 		"deprecate-image":  {usage: "ARCHITECTURE", least: 1, most: 1, do: admin(administrators.deprecateImage)},
@@ -164,7 +166,7 @@ func cloudVerbs() map[string]verb {
 		"delete-templates": {do: admin(administrators.deleteTemplates)},
 		"delete-profiles":  {do: admin(administrators.deleteProfiles)},
 		"deny":             {usage: "SERVICE:ACTION for D", least: 1, most: 1, lasts: true, do: admin(administrators.deny)},
-		"zonal-shift":      {usage: "ZONE for D", least: 1, most: 1, lasts: true, do: admin(administrators.shift)},
+		"zonal-shift":      {usage: "ZONE [unapplied] for D", least: 1, most: 2, lasts: true, do: admin(administrators.shift)},
 		"placement-group":  {usage: "NAME PARTITIONS", least: 2, most: 2, do: admin(administrators.place)},
 	}
 }

@@ -113,7 +113,7 @@ type Event struct {
 // EventKinds returns the kinds of an Event. rebalance and maintenance are messages in the queue. impaired, host-impaired and
 // retirement change the result of DescribeInstanceStatus. healthy resets that result.
 func EventKinds() []string {
-	return []string{"rebalance", "maintenance", "impaired", "host-impaired", "retirement", "healthy"}
+	return []string{"rebalance", "maintenance", "impaired", "host-impaired", "retirement", "cancelled-retirement", "healthy"}
 }
 
 // Policy applies IAM policies to all callers. Without documents, everything is allowed.
@@ -145,6 +145,8 @@ type Placement struct {
 type Shift struct {
 	Zone string   `json:"zone"` // name; empty for all zones when shifts are ended
 	For  Duration `json:"for,omitempty"`
+	// NotApplied is true if another shift has precedence, so that this one has no effect.
+	NotApplied bool `json:"notApplied,omitempty"`
 }
 
 // An Instance is one line of the list of instances.

@@ -36,10 +36,11 @@ func (w *World) Impair(id, check string, since time.Time) *wire.Error {
 	})
 }
 
-// Schedule adds a scheduled event, such as instance-retirement, to an instance.
-func (w *World) Schedule(id, code string, at time.Time) *wire.Error {
+// Schedule adds a scheduled event, such as instance-retirement, to an instance. The description of one that is over begins with
+// "[Canceled]" or "[Completed]".
+func (w *World) Schedule(id, code, description string, at time.Time) *wire.Error {
 	return w.ail(id, func(h *Health) *wire.Error {
-		h.Events = append(slices.Clip(h.Events), Scheduled{Code: code, Description: "The instance is affected", NotBefore: at})
+		h.Events = append(slices.Clip(h.Events), Scheduled{Code: code, Description: description, NotBefore: at})
 		return nil
 	})
 }

@@ -11,10 +11,12 @@ import (
 type Shift struct {
 	ID, ZoneID    string
 	Start, Expiry time.Time
+	// NotApplied is true if another shift has precedence, so that this one has no effect.
+	NotApplied bool
 }
 
-// ShiftAway begins a zonal shift away from a zone. A shift in progress is replaced.
-func (w *World) ShiftAway(zone string, lasts time.Duration) error {
+// ShiftAway begins a zonal shift away from a zone. A shift in progress is replaced. If applied is false, the shift has no effect.
+func (w *World) ShiftAway(zone string, lasts time.Duration, applied bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	id := w.zoneID(zone)
@@ -22,7 +24,7 @@ func (w *World) ShiftAway(zone string, lasts time.Duration) error {
 		return fmt.Errorf("shift away from %s: there is no such zone", zone)
 	}
 	now := w.cfg.Clock.Now()
-	w.shifts[id] = Shift{ID: w.uuid(), ZoneID: id, Start: now, Expiry: now.Add(lasts)}
+	w.shifts[id] = Shift{ID: w.uuid(), ZoneID: id, Start: now, Expiry: now.Add(lasts), NotApplied: !applied}
 	return nil
 }
 
