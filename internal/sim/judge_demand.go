@@ -28,6 +28,8 @@ type demandRules struct {
 	waits map[types.UID]wait
 	// ended are the pods that began to terminate, or were deleted, within the last hour, by UID. Pods of DaemonSets are left out.
 	ended map[types.UID]wait
+	// seen has the NodeClaims that a replica planned whose watch of pods was behind, by UID, and up to when it had seen all pods.
+	seen map[types.UID]time.Time
 }
 
 // A wait is a pod that needs a node.
@@ -37,7 +39,7 @@ type wait struct {
 }
 
 func newDemandRules(j *judge) demandRules {
-	return demandRules{judge: j, waits: map[types.UID]wait{}, ended: map[types.UID]wait{}}
+	return demandRules{judge: j, waits: map[types.UID]wait{}, ended: map[types.UID]wait{}, seen: map[types.UID]time.Time{}}
 }
 
 // expectPending is the annotation of pods that no node can run.
@@ -280,6 +282,7 @@ func (d *demandRules) written(before, after client.Object) {
 	}
 	d.noteWaits()
 	oldest, on, ending := c.CreationTimestamp.Time, map[string]int64{}, map[string]bool{}
+	var planned []types.UID
 	for _, n := range kubeapi.List[*corev1.Node](d.world.platform.server) {
 		ending[n.Spec.ProviderID] = n.DeletionTimestamp != nil
 	}
@@ -293,13 +296,20 @@ func (d *demandRules) written(before, after client.Object) {
 		if o.CreationTimestamp.Time.Before(oldest) {
 			oldest = o.CreationTimestamp.Time
 		}
-		on[o.Name] = d.purpose(o)
+		on[o.Name], planned = d.purpose(o), append(planned, o.UID)
+	}
+	if r := d.world.processes.replicas[d.writer()]; r != nil {
+		if since, behind := r.link.behind("pods"); behind {
+			d.seen[c.UID] = since.Add(-lookEvery)
+		}
 	}
 	known, behind := oldest.Add(-lookEvery), false
-	if r := d.world.processes.replicas[d.writer()]; r != nil {
-		var since time.Time
-		if since, behind = r.link.behind("pods"); behind && since.Add(-lookEvery).Before(known) {
-			known = since.Add(-lookEvery)
+	for _, uid := range planned {
+		if since, ok := d.seen[uid]; ok {
+			behind = true
+			if since.Before(known) {
+				known = since
+			}
 		}
 	}
 	claimed, wanted := int64(0), d.supply.planned()
@@ -315,7 +325,7 @@ func (d *demandRules) written(before, after client.Object) {
 		if waits, ok := d.waits[uid]; ok && !waits.until.Before(known) {
 			continue // counted already
 		}
-		if behind && !w.until.Before(known) { // the pod is still in the replica's cache, and its node may be leaving
+		if behind && !w.until.Before(known) { // the pod was still in a replica's cache, and its node may be leaving
 			wanted = plus(wanted, w.cpu)
 		}
 	}
