@@ -97,7 +97,7 @@ func TestPoolHealsWithinItsBudget(t *testing.T) {
 		percent int
 		// within is the time after which all nodes are healthy. The repair of one node takes a minute and a half.
 		within time.Duration
-	}{{5, 3 * time.Minute}, {20, 6 * time.Minute}, {60, 21 * time.Minute}} {
+	}{{20, 6 * time.Minute}, {60, 21 * time.Minute}} {
 		for _, restarts := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d%%, restarts %v", tt.percent, restarts), func(t *testing.T) {
 				broken := poolSize * tt.percent / 100

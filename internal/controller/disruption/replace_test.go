@@ -1,16 +1,21 @@
 package disruption
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -18,6 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 )
@@ -394,6 +400,30 @@ func TestCapPerMinute(t *testing.T) {
 	w.pass(time.Minute)
 	if marked, _, _ := w.count(); marked != 4 {
 		t.Errorf("%d nodes were disrupted within two minutes, 4 may", marked)
+	}
+}
+
+// A node that could not be marked is not disrupted: it does not count for the limit per minute, and no decision is counted.
+func TestNodeThatCannotBeMarked(t *testing.T) {
+	w := newWorld(t, "100%", 2)
+	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{MaxDisruptions: 2}}
+	actor := w.Actor
+	w.Actor = &act.Actor{Client: interceptor.NewClient(w.client.(client.WithWatch), interceptor.Funcs{
+		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
+			return apierrors.NewConflict(schema.GroupResource{}, o.GetName(), errors.New("changed"))
+		},
+	})}
+	w.pass(pause)
+	w.want(0, 0, 0)
+	counted := w.Metrics.Disruption.DecisionsTotal.WithLabelValues("delete", "empty", "empty")
+	if n := testutil.ToFloat64(counted); n != 0 {
+		t.Errorf("%v decisions are counted, want none", n)
+	}
+	w.Actor = actor
+	w.pass(10 * time.Second)
+	w.want(2, 0, 2)
+	if n := testutil.ToFloat64(counted); n != 2 {
+		t.Errorf("%v decisions are counted, want 2", n)
 	}
 }
 

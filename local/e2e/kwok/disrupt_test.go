@@ -151,6 +151,7 @@ func TestRepair(t *testing.T) {
 // If many nodes of a pool are unhealthy at the same time, they are replaced one after another, because the cause may not be in
 // the nodes. The nodes that wait have an event with that reason.
 func TestRepairOfMany(t *testing.T) {
+	shownBy(t, "half_of_the_nodes_fail")
 	t.Parallel()
 	c := newCorner(t, "repair-many")
 	c.pool(func(p *apiv1.NodePool) { p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "100%"}} })

@@ -69,6 +69,7 @@ func (c *corner) unmarked(before map[string]bool) func() string {
 // In mode Approve, nodes are launched only up to the number in the pool's annotation. The removal of a node that is not needed is
 // proposed, and the node stays. After approval, the node is removed and its pods move.
 func TestApprove(t *testing.T) {
+	shownBy(t, "modes_of_pools")
 	c := newCorner(t, "approve")
 	p := c.pool(quick, four, mode(apiv1.ModeApprove))
 	c.deploy("first", 1, "1")
@@ -103,6 +104,7 @@ func TestApprove(t *testing.T) {
 
 // In mode DryRun, events report launches and disruptions, but none is carried out. In mode Auto they are.
 func TestDryRun(t *testing.T) {
+	shownBy(t, "modes_of_pools")
 	c := newCorner(t, "dry-run")
 	p := c.pool(quick, four, mode(apiv1.ModeDryRun))
 	d := c.deploy("web", 1, "1")

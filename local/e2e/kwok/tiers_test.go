@@ -74,6 +74,7 @@ func critical(class string) func(*corev1.PodTemplateSpec) {
 // Pods are evicted from a node in four tiers, one after another. The drain does not wait for pods that tolerate the disruption
 // taint.
 func TestOrderOfLeaving(t *testing.T) {
+	shownBy(t, "deleted_nodes_leave_in_order")
 	t.Parallel()
 	c := newCorner(t, "tiers")
 	c.pool()
