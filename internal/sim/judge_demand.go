@@ -298,20 +298,7 @@ func (d *demandRules) written(before, after client.Object) {
 		}
 		on[o.Name], planned = d.purpose(o), append(planned, o.UID)
 	}
-	if r := d.world.processes.replicas[d.writer()]; r != nil {
-		if since, behind := r.link.behind("pods"); behind {
-			d.seen[c.UID] = since.Add(-lookEvery)
-		}
-	}
-	known, behind := oldest.Add(-lookEvery), false
-	for _, uid := range planned {
-		if since, ok := d.seen[uid]; ok {
-			behind = true
-			if since.Before(known) {
-				known = since
-			}
-		}
-	}
+	known, behind := d.knownSince(c, oldest, planned)
 	claimed, wanted := int64(0), d.supply.planned()
 	for _, cpu := range on {
 		claimed += cpu
@@ -333,6 +320,26 @@ func (d *demandRules) written(before, after client.Object) {
 		d.violate(ruleDemand, "%d claims without a node are for pods with %dm of cpu, claim %s the newest, and pods with %dm have waited since the oldest of them: %s",
 			len(on), claimed, c.Name, wanted, fmt.Sprint(slices.Sorted(maps.Keys(on))))
 	}
+}
+
+// knownSince returns since when the replicas that planned the claims with the UIDs planned had seen all pods. c is the newest claim, and oldest
+// the creation of the oldest one. behind is true if the watch of pods of one of the replicas was late.
+func (d *demandRules) knownSince(c *apiv1.NodeClaim, oldest time.Time, planned []types.UID) (known time.Time, behind bool) {
+	if r := d.world.processes.replicas[d.writer()]; r != nil {
+		if since, late := r.link.behind("pods"); late {
+			d.seen[c.UID] = since.Add(-lookEvery)
+		}
+	}
+	known = oldest.Add(-lookEvery)
+	for _, uid := range planned {
+		if since, late := d.seen[uid]; late {
+			behind = true
+			if since.Before(known) {
+				known = since
+			}
+		}
+	}
+	return known, behind
 }
 
 // static reports whether the NodePool of a claim is static or does not exist.

@@ -271,7 +271,7 @@ func (m *moveRules) mayGo(c *apiv1.NodeClaim) bool {
 // mayGoUnreplaced reports whether a claim may be deleted without a replacement: it has expired, its NodePool or node is being deleted or
 // does not exist, its node is not ready, or its instance ends.
 func (m *moveRules) mayGoUnreplaced(c *apiv1.NodeClaim) bool {
-	if d := c.Spec.ExpireAfter.Duration; d != nil && !time.Now().Before(c.CreationTimestamp.Add(*d - inexact)) {
+	if d := c.Spec.ExpireAfter.Duration; d != nil && !time.Now().Before(c.CreationTimestamp.Add(*d-inexact)) {
 		return true
 	}
 	pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey])
