@@ -6,9 +6,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A backoff is the time during which a node is not disrupted again after the validation of its disruption failed. Without it, a
-// node could be replaced again and again. An example is a node whose replacements always have less capacity than their instance
-// type should have.
+// A backoff is the time during which a node is not disrupted again after the validation of its disruption failed, or after it could not
+// be marked. Without it, a node could be replaced again and again. An example is a node whose replacements always have less capacity than
+// their instance type should have. A node that cannot be marked, because an admission webhook refuses that, could use up a budget for good.
 type backoff struct {
 	until time.Time
 	lasts time.Duration

@@ -261,8 +261,8 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, d disrupt.D
 // begin starts one command, if the throttle and the limits of NodePools allow it. It calls force for a command with Force,
 // and reboot for a reboot. Otherwise it first marks the nodes with the names of their replacements, then it creates these
 // claims. If a node that has to wait for replacements cannot be marked, no claims are created, and the next pass removes
-// the marks of the others. If no node can be marked, nothing is begun and nothing is recorded. After a crash between the two
-// steps, marked nodes wait for claims that do not exist. The next pass then removes the marks, and claims that were created
+// the marks of the others. If no node can be marked, nothing is begun and nothing is recorded. Nodes that cannot be marked get
+// a backoff. After a crash between the two steps, marked nodes wait for claims that do not exist. The next pass then removes the marks, and claims that were created
 // become surplus. blocked has the nodes that the same decision keeps.
 func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command, blocked []model.Blocked) (err error) {
 	ctx, end := c.Tracer.Span(ctx, tracing.Command, "reason", string(cmd.Reason), "action", cmd.Decision(), "nodes", len(cmd.Nodes),
@@ -298,7 +298,11 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	}
 	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
 	c.Cluster.Assume(written...)
-	if err != nil && (len(waitFor) > 0 || !slices.ContainsFunc(written, isNode)) {
+	unmarked := slices.DeleteFunc(slices.Clone(cmd.Nodes), func(n *model.Node) bool { return hasNode(written, n) })
+	for _, n := range unmarked {
+		c.backOff(n) // so that it does not use up budgets and limits in each pass
+	}
+	if err != nil && (len(waitFor) > 0 || len(unmarked) == len(cmd.Nodes)) {
 		ctrl.LoggerFrom(ctx).Info("failed to taint node, disruption command dropped",
 			"command", cmd.Decision(), "error", err.Error())
 		return ignoreConflict(err)
@@ -350,10 +354,12 @@ func (c *Controller) withinLimits(ctx context.Context, s *model.Snapshot, cmd *m
 	return done, false
 }
 
-// isNode reports whether an object is a Node.
-func isNode(o client.Object) bool {
-	_, ok := o.(*corev1.Node)
-	return ok
+// hasNode reports whether the Node of n is among the objects that were written.
+func hasNode(written []client.Object, n *model.Node) bool {
+	return slices.ContainsFunc(written, func(o client.Object) bool {
+		node, ok := o.(*corev1.Node)
+		return ok && node.Name == n.Name
+	})
 }
 
 // ignoreConflict removes from err conflicts and errors about objects that do not exist. The watch delivers the change that

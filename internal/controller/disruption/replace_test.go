@@ -403,7 +403,8 @@ func TestCapPerMinute(t *testing.T) {
 	}
 }
 
-// A node that could not be marked is not disrupted: it does not count for the limit per minute, and no decision is counted.
+// A node that could not be marked is not disrupted: it does not count for the limit per minute, and no decision is counted. It is tried again
+// after a backoff.
 func TestNodeThatCannotBeMarked(t *testing.T) {
 	w := newWorld(t, "100%", 2)
 	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{MaxDisruptions: 2}}
@@ -420,7 +421,9 @@ func TestNodeThatCannotBeMarked(t *testing.T) {
 		t.Errorf("%v decisions are counted, want none", n)
 	}
 	w.Actor = actor
-	w.pass(10 * time.Second)
+	w.pass(minBackoff - time.Second)
+	w.want(0, 0, 0)
+	w.pass(time.Second)
 	w.want(2, 0, 2)
 	if n := testutil.ToFloat64(counted); n != 2 {
 		t.Errorf("%v decisions are counted, want 2", n)
