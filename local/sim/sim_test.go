@@ -148,7 +148,7 @@ const replayed = "two_leaders_for_a_moment.txtar"
 
 var (
 	first   = flag.Uint64("seed", 1, "the first seed of TestSeeds")
-	count   = flag.Uint64("seeds", 3, "how many seeds TestSeeds plays")
+	count   = flag.Uint64("seeds", 1, "how many seeds TestSeeds plays")
 	stride  = flag.Uint64("stride", 1, "the difference between two seeds of TestSeeds")
 	workers = flag.Uint64("workers", uint64(max(1, runtime.NumCPU())), "how many processes play the seeds of TestSeeds and the stories")
 	tries   = flag.Int("shrink", 40, "how many simulations may be used to shrink the scenario of a seed that fails")
