@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,6 +153,21 @@ func (e *env) umbrella(t *testing.T) {
 // gives up at once (https://github.com/helm/helm/issues/31766).
 const patiently = "--wait=legacy"
 
+// await waits up to four minutes until definitions are gone. The API server does not delete one whose storage is being initialized ("could
+// not list instances: storage is (re)initializing"), and tries again after delays that grow to minutes. It tries at once when the definition
+// is written, so an annotation is written every ten seconds.
+func (e *env) await(t *testing.T, definitions []string) (out string, err error) {
+	for try := range 24 {
+		if out, err = e.kubectl(t, "", append([]string{"wait", "--for=delete", "--timeout=10s"}, definitions...)...); err == nil {
+			return out, nil
+		}
+		for _, d := range definitions {
+			_, _ = e.kubectl(t, "", "annotate", "--overwrite", d, fmt.Sprintf("test.karpenter/try=%d", try)) // fails if it is gone
+		}
+	}
+	return out, err
+}
+
 // uninstall checks that no object of the release remains. CRDs, and with them the NodePools of users, are deleted only with the
 // chart of the CRDs.
 func (e *env) uninstall(t *testing.T) {
@@ -170,7 +186,7 @@ func (e *env) uninstall(t *testing.T) {
 	out, err = e.kubectl(t, "", "get", "crds", "--output", "name")
 	left := slices.DeleteFunc(strings.Fields(out), func(name string) bool { return !strings.Contains(name, "karpenter.sh") })
 	if err == nil && len(left) > 0 {
-		out, err = e.kubectl(t, "", append([]string{"wait", "--for=delete", "--timeout=4m"}, left...)...)
+		out, err = e.await(t, left)
 	}
 	if err != nil {
 		why, _ := e.kubectl(t, "", "get", "crds", "--output", "jsonpath={range .items[*]}{.metadata.name} {.status.conditions}{\"\\n\"}{end}")
