@@ -180,6 +180,7 @@ func (e *Emulator) Maintain(ids ...string) error {
 	return nil
 }
 
+// retired is the description of a scheduled retirement.
 const retired = "The instance is running on degraded hardware"
 
 // Event sends an event about an instance, or changes the result of its status checks or its scheduled events. The

@@ -450,26 +450,18 @@ func (a *account) some(e Event) (ids []string, err error) {
 	return ids, nil
 }
 
-// reserve makes a capacity reservation.
+// reserve makes a capacity reservation. It ends after a while if the event lasts, and its instances run on as on-demand instances.
 func (a *account) reserve(e Event) error {
-	id, n, err := a.newReservation(e, control.Reservation{})
-	if err != nil {
-		return err
-	}
-	a.reservations = append(a.reservations, reservation{id: id, total: n, since: time.Now()})
-	return nil
-}
-
-// reserveUntil makes a capacity reservation that ends after a while. Its instances run on as on-demand instances.
-func (a *account) reserveUntil(e Event) error {
 	id, n, err := a.newReservation(e, control.Reservation{For: control.Duration(e.For)})
 	if err != nil {
 		return err
 	}
 	a.reservations = append(a.reservations, reservation{id: id, total: n, since: time.Now()})
-	a.driver.After(e.For, func() {
-		a.reservations, a.cancelled = slices.DeleteFunc(a.reservations, func(r reservation) bool { return r.id == id }), time.Now()
-	})
+	if e.For > 0 {
+		a.driver.After(e.For, func() {
+			a.reservations, a.cancelled = slices.DeleteFunc(a.reservations, func(r reservation) bool { return r.id == id }), time.Now()
+		})
+	}
 	return nil
 }
 

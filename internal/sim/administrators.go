@@ -102,9 +102,12 @@ func (a administrators) deny(e Event) error {
 // shift begins a zonal shift away from a zone. A user cancels it after a while, an hour before it would expire.
 func (a administrators) shift(e Event) error {
 	ctx := context.Background()
+	if len(e.Args) > 1 && e.Args[1] != "unapplied" {
+		return fmt.Errorf("%s: %q is not unapplied", e, e.Args[1])
+	}
 	a.driver.After(e.For, func() { _ = a.control().ShiftBack(ctx, e.Args[0]) }) // in memory: it cannot fail
 	return a.control().ShiftAway(ctx, control.Shift{
-		Zone: e.Args[0], For: control.Duration(e.For + time.Hour), NotApplied: len(e.Args) > 1 && e.Args[1] == "unapplied",
+		Zone: e.Args[0], For: control.Duration(e.For + time.Hour), NotApplied: len(e.Args) > 1,
 	})
 }
 

@@ -322,8 +322,8 @@ func (d *demandRules) written(before, after client.Object) {
 	}
 }
 
-// knownSince returns since when the replicas that planned the claims with the UIDs planned had seen all pods. c is the newest claim, and oldest
-// the creation of the oldest one. behind is true if the watch of pods of one of the replicas was late.
+// knownSince returns up to when the replicas that planned the claims with the UIDs planned had seen all pods. c is the newest claim, and
+// oldest the creation of the oldest one. behind is true if the watch of pods of one of the replicas was late.
 func (d *demandRules) knownSince(c *apiv1.NodeClaim, oldest time.Time, planned []types.UID) (known time.Time, behind bool) {
 	if r := d.world.processes.replicas[d.writer()]; r != nil {
 		if since, late := r.link.behind("pods"); late {

@@ -215,7 +215,8 @@ const relisted = time.Minute
 const inexact = 2 * time.Second
 
 // checkConsolidateAfter checks that consolidateAfter has passed since the last pod event of a node that is consolidated, unless a user has
-// requested consolidation since. It leaves out events during a fault: the operator does not learn of a pod that was removed while it did not run.
+// requested consolidation since. It leaves out events during a fault: the operator does not learn of a pod that was removed while it did
+// not run.
 func (p *protectionRules) checkConsolidateAfter(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
 	name := c.Labels[apiv1.NodePoolLabelKey]
 	pool, ok := kubeapi.Find[*apiv1.NodePool](p.world.platform.server, "", name)

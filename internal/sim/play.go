@@ -81,8 +81,8 @@ func (r Result) Summary() string {
 //	status NodePool/default nodes=2
 //
 // "launches" is Summary. "replaced", "evicted", "templates", "profiles", "calls" and "pods" are Replaced, Evicted, Templates, Profiles, Calls
-// of an operation and Pods with an annotation. "fleet" counts running instances of a NodePool, where * in their type, zone or capacity type stands for any
-// text. If there is such a line, each running instance must be in one of them. "fleet 0" means that no instance runs. "event" names an event
+// of an operation and Pods with an annotation. "fleet" counts running instances of a NodePool, where * in their type, zone or capacity type
+// stands for any text. If there is such a line, each running instance must be in one of them. "fleet 0" means that no instance runs. "event" names an event
 // about an object of the kind, with the reason, whose message has the text. "no event" means that there is none. "status" is a value in the
 // status of an object that users configure. Its path has names of fields and, for the status of a condition, "conditions" and the type.
 func (r Result) Unmet(want string) (unmet []string) {

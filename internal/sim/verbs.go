@@ -137,7 +137,7 @@ func cloudVerbs() map[string]verb {
 		"cloud-slow":    callFault("DELAY [OPERATION] for D", 1, 2),
 		"cloud-down":    callFault("for D", 0, 0),
 		"reserve":       {usage: "TYPE/ZONE N", least: 2, most: 2, do: do((*account).reserve)},
-		"reserve-until": {usage: "TYPE/ZONE N for D", least: 2, most: 2, lasts: true, do: do((*account).reserveUntil)},
+		"reserve-until": {usage: "TYPE/ZONE N for D", least: 2, most: 2, lasts: true, do: do((*account).reserve)},
 		"reserve-block": {usage: "TYPE/ZONE N for D", least: 2, most: 2, lasts: true, do: do((*account).reserveBlock)},
 		"fill-subnets":  {usage: "ZONE|NAME N for D", least: 2, most: 2, lasts: true, do: do((*account).fillSubnets)},
 		"cancel":        {usage: "N", least: 1, most: 1, do: do((*account).cancel)},

@@ -110,8 +110,8 @@ type Event struct {
 	Since Duration `json:"since,omitempty"`
 }
 
-// EventKinds returns the kinds of an Event. rebalance and maintenance are messages in the queue. impaired, host-impaired and
-// retirement change the result of DescribeInstanceStatus. healthy resets that result.
+// EventKinds returns the kinds of an Event. rebalance and maintenance are messages in the queue. impaired, host-impaired,
+// retirement and cancelled-retirement change the result of DescribeInstanceStatus. healthy resets that result.
 func EventKinds() []string {
 	return []string{"rebalance", "maintenance", "impaired", "host-impaired", "retirement", "cancelled-retirement", "healthy"}
 }

@@ -67,6 +67,7 @@ func launchedMeanwhile(current, found *apiv1.NodeClaim) bool {
 	return condition.IsTrue(current, apiv1.ConditionTypeLaunched) && !condition.IsTrue(found, apiv1.ConditionTypeLaunched)
 }
 
+// launchedConflict returns the conflict with which a pass ends whose copy of the claim is out of date. The next pass reads the claim again.
 func launchedConflict(claim *apiv1.NodeClaim) error {
 	return apierrors.NewConflict(apiv1.GroupVersion.WithResource("nodeclaims").GroupResource(), claim.Name,
 		errors.New("another process has launched it"))
