@@ -62,6 +62,29 @@ func TestSteerCapacity(t *testing.T) {
 	}
 }
 
+// A pattern that matches nothing is refused, with what there is.
+func TestPatternsThatMatchNothing(t *testing.T) {
+	c := newLab(t).control()
+	m7i := control.Pool{Type: "m7i.large"}
+	for want, err := range map[string]error{
+		`type "m7i.lagre" matches no instance type that us-east-1 offers`: c.ICE(bg(), control.Pool{Type: "m7i.lagre"}),
+		`zone "us-east-9a" matches none of us-east-1a`:                    c.ICE(bg(), control.Pool{Zone: "us-east-9a"}),
+		`capacity type "spto" matches none of on-demand, spot, reserved`:  c.ICE(bg(), control.Pool{Capacity: "spto"}),
+		"limit -1 is negative": c.SetCapacity(bg(), control.Capacity{Pool: m7i, Limit: -1}),
+		`type "m0.large"`:      c.SetPrice(bg(), control.Price{Pool: control.Pool{Type: "m0.large"}, USD: 1}),
+		`capacity type "spto" is neither spot nor on-demand`: c.SetQuota(bg(), control.Quota{Capacity: "spto", VCPUs: 1}),
+		`operation "CreateFlete" matches none`:               c.SetThrottle(bg(), control.Throttle{Op: "CreateFlete", Rate: 1}),
+		`operation "ec3:*" matches none`:                     c.Fail(bg(), control.Fail{Op: "ec3:*", Code: "InternalError"}),
+		`operation "Describe" matches none`:                  c.Hang(bg(), control.Hang{Op: "Describe"}),
+		`type "m0.*" matches no`:                             c.Hang(bg(), control.Hang{Op: "CreateFleet", Type: "m0.*"}),
+		`type "m1" matches no`:                               c.SetBoot(bg(), control.Boot{Type: "m1", Never: true}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+	}
+}
+
 func TestThrottle(t *testing.T) {
 	l := newLab(t)
 	ok(t, l.control().SetThrottle(bg(), control.Throttle{Op: "ec2:Describe*", Rate: 2, Burst: 3}))
