@@ -39,7 +39,9 @@ func (e *Emulator) buildControl() http.Handler {
 	order("POST /_emulator/reservation", e.serveReserve)
 	order("DELETE /_emulator/reservation", ordered(e.Cancel))
 	order("POST /_emulator/placement", e.servePlace)
-	order("POST /_emulator/shift", ordered(func(s control.Shift) error { return e.world.ShiftAway(s.Zone, time.Duration(s.For), !s.NotApplied) }))
+	order("POST /_emulator/shift", ordered(func(s control.Shift) error {
+		return e.world.ShiftAway(s.Zone, time.Duration(s.For), world.Shift{NotApplied: s.NotApplied, Unlisted: s.Unlisted})
+	}))
 	order("DELETE /_emulator/shift", ordered(func(s control.Shift) error { e.world.ShiftBack(s.Zone); return nil }))
 	order("POST /_emulator/interrupt", e.serveInterrupt)
 	order("POST /_emulator/reset", done(e.Reset))
@@ -163,6 +165,11 @@ func (e *Emulator) Interrupt(in control.Interrupt) ([]string, error) {
 
 // ReleaseImages publishes a new release of Amazon Linux 2023, which the alias al2023@latest names from now on.
 func (e *Emulator) ReleaseImages() { e.world.ReleaseImages() }
+
+// CopyImage publishes a copy of an image in another account, and returns its id.
+func (e *Emulator) CopyImage(id, name, owner string) (string, error) {
+	return e.world.CopyImage(id, name, owner)
+}
 
 // Deprecate deprecates an image now.
 func (e *Emulator) Deprecate(image string) error {

@@ -12,6 +12,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
+	"github.com/karpenter-go/karpenter/internal/awsemu/world"
 )
 
 // reservation returns the capacity reservation with the id.
@@ -139,7 +140,7 @@ func TestZonalShift(t *testing.T) {
 	if n := len(ask().ZonalShifts); n != 0 {
 		t.Errorf("%d shifts at first", n)
 	}
-	if err := l.world.ShiftAway("us-east-1a", time.Hour, true); err != nil {
+	if err := l.world.ShiftAway("us-east-1a", time.Hour, world.Shift{}); err != nil {
 		t.Fatal(err)
 	}
 	s := ask().ZonalShifts
@@ -150,7 +151,7 @@ func TestZonalShift(t *testing.T) {
 	if n := len(ask().ZonalShifts); n != 0 {
 		t.Errorf("%d shifts after an hour", n)
 	}
-	if err := l.world.ShiftAway("mars-1a", time.Hour, true); err == nil {
+	if err := l.world.ShiftAway("mars-1a", time.Hour, world.Shift{}); err == nil {
 		t.Error("shifted away from a zone that is none")
 	}
 	if _, err := arc.GetManagedResource(bg(), &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String("arn:aws:eks:us-east-1:123456789012:cluster/other")}); err == nil {

@@ -102,12 +102,13 @@ func (a administrators) deny(e Event) error {
 // shift begins a zonal shift away from a zone. A user cancels it after a while, an hour before it would expire.
 func (a administrators) shift(e Event) error {
 	ctx := context.Background()
-	if len(e.Args) > 1 && e.Args[1] != "unapplied" {
-		return fmt.Errorf("%s: %q is not unapplied", e, e.Args[1])
+	how := append(e.Args, "")[1]
+	if how != "" && how != "unapplied" && how != "unlisted" {
+		return fmt.Errorf("%s: %q is neither unapplied nor unlisted", e, how)
 	}
 	a.driver.After(e.For, func() { _ = a.control().ShiftBack(ctx, e.Args[0]) }) // in memory: it cannot fail
 	return a.control().ShiftAway(ctx, control.Shift{
-		Zone: e.Args[0], For: control.Duration(e.For + time.Hour), NotApplied: len(e.Args) > 1,
+		Zone: e.Args[0], For: control.Duration(e.For + time.Hour), NotApplied: how == "unapplied", Unlisted: how == "unlisted",
 	})
 }
 
@@ -118,6 +119,16 @@ func (a administrators) place(e Event) error {
 		return err
 	}
 	_, err = a.emulator.Place(control.Placement{Name: e.Args[0], Strategy: "partition", Partitions: n})
+	return err
+}
+
+// copyImage publishes a copy of the newest image of Amazon Linux 2023 for x86_64 in another account, under a name.
+func (a administrators) copyImage(e Event) error {
+	images, err := a.images("x86_64")
+	if err != nil {
+		return err
+	}
+	_, err = a.emulator.CopyImage(*images[0].ImageId, e.Args[0], e.Args[1])
 	return err
 }
 

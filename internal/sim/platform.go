@@ -26,6 +26,7 @@ import (
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
+	"github.com/karpenter-go/karpenter/internal/awsemu/catalog"
 	"github.com/karpenter-go/karpenter/internal/sim/cluster"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
@@ -111,7 +112,16 @@ func ownKinds() []kubeapi.Kind {
 
 // run adds kubelets, workloads and the scheduler.
 func (p *platform) run(seed uint64, scheduler func(*kubeapi.Server, uint64) (Actor, error)) error {
-	p.cluster = cluster.New(p.server, cluster.Options{Seed: seed})
+	types, err := catalog.Load()
+	if err != nil {
+		return fmt.Errorf("load catalog: %w", err)
+	}
+	p.cluster = cluster.New(p.server, cluster.Options{Seed: seed, LocalDisks: func(name string) int {
+		if t, ok := types.Type(name); ok {
+			return t.Disks
+		}
+		return 0
+	}})
 	for _, a := range p.cluster.Actors() {
 		p.add(a)
 	}

@@ -161,12 +161,13 @@ func cloudVerbs() map[string]verb {
 		"rebalance":        {usage: "N", least: 1, most: 1, do: do((*account).rebalance)},
 		"tag-image":        {usage: "ARCHITECTURE", least: 1, most: 1, do: admin(administrators.tagImage)},
 		"deprecate-image":  {usage: "ARCHITECTURE", least: 1, most: 1, do: admin(administrators.deprecateImage)},
+		"copy-image":       {usage: "NAME OWNER", least: 2, most: 2, do: admin(administrators.copyImage)},
 		"tag-subnet":       {usage: "ZONE", least: 1, most: 1, do: admin(administrators.tagSubnet)},
 		"junk-messages":    {usage: "N", least: 1, most: 1, do: do((*account).junk)},
 		"delete-templates": {do: admin(administrators.deleteTemplates)},
 		"delete-profiles":  {do: admin(administrators.deleteProfiles)},
 		"deny":             {usage: "SERVICE:ACTION for D", least: 1, most: 1, lasts: true, do: admin(administrators.deny)},
-		"zonal-shift":      {usage: "ZONE [unapplied] for D", least: 1, most: 2, lasts: true, do: admin(administrators.shift)},
+		"zonal-shift":      {usage: "ZONE [unapplied|unlisted] for D", least: 1, most: 2, lasts: true, do: admin(administrators.shift)},
 		"placement-group":  {usage: "NAME PARTITIONS", least: 2, most: 2, do: admin(administrators.place)},
 	}
 }

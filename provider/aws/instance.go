@@ -103,11 +103,11 @@ func amounts(r model.Resources, i instances.Instance) corev1.ResourceList {
 
 // Get implements cloud.Provider.
 func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance, error) {
-	_, id, ok := instances.ParseProviderID(providerID)
+	zone, id, ok := instances.ParseProviderID(providerID)
 	if !ok {
 		return nil, fmt.Errorf("get instance: %q is no provider id of AWS", providerID)
 	}
-	i, err := p.instances.Get(ctx, id)
+	i, err := p.instances.GetIn(ctx, zone, id)
 	if err != nil {
 		return nil, err
 	}
@@ -209,12 +209,12 @@ func (p *Provider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, _ string)
 // is looked up by the recorded launch. If EC2 does not describe that instance, of returns it as it was launched, and the error.
 func (p *Provider) of(ctx context.Context, claim *apiv1.NodeClaim) (instances.Instance, error) {
 	if claim.Status.ProviderID != "" {
-		_, id, ok := instances.ParseProviderID(claim.Status.ProviderID)
+		zone, id, ok := instances.ParseProviderID(claim.Status.ProviderID)
 		if !ok {
 			return instances.Instance{}, fmt.Errorf("find instance of claim %s: %q is no provider id of AWS",
 				claim.Name, claim.Status.ProviderID)
 		}
-		return p.own(ctx, claim, id)
+		return p.own(ctx, claim, zone, id)
 	}
 	i, ok, err := p.launcher.Find(ctx, claim)
 	if err != nil {
@@ -223,18 +223,18 @@ func (p *Provider) of(ctx context.Context, claim *apiv1.NodeClaim) (instances.In
 	if !ok {
 		return instances.Instance{}, fmt.Errorf("find instance of claim %s: %w", claim.Name, cloud.ErrNotFound)
 	}
-	described, err := p.own(ctx, claim, i.ID)
+	described, err := p.own(ctx, claim, i.Zone, i.ID)
 	if errors.Is(err, instances.ErrUnknown) {
 		return i, err
 	}
 	return described, err
 }
 
-// own returns the instance with the ID. It returns an error if the instance does not have the tags of this cluster:
+// own returns the instance of a zone with the ID. It returns an error if the instance does not have the tags of this cluster:
 // the status of the claim may have been forged, so that the controller would terminate or reboot an instance of another
 // cluster.
-func (p *Provider) own(ctx context.Context, claim *apiv1.NodeClaim, id string) (instances.Instance, error) {
-	i, err := p.instances.Get(ctx, id)
+func (p *Provider) own(ctx context.Context, claim *apiv1.NodeClaim, zone, id string) (instances.Instance, error) {
+	i, err := p.instances.GetIn(ctx, zone, id)
 	if err != nil {
 		return i, err
 	}

@@ -82,6 +82,37 @@ func TestSpotInterruption(t *testing.T) {
 	}
 }
 
+// During a zonal shift, EC2 does not list the instances of the zone. A process that starts then has never seen them. For it they are
+// not gone, so the garbage collection keeps their NodeClaims.
+func TestUnlistedInstanceAfterRestart(t *testing.T) {
+	w := newWorldSelling(t, "m5.large")
+	shifts := func(c *aws.Config) { c.Settings.EnableZonalShift = true }
+	i := w.running(t, w.startWith(t, shifts), "a", apiv1.CapacityTypeOnDemand)
+	zone := i.Labels[corev1.LabelTopologyZone]
+	if err := w.control.ShiftAway(t.Context(), control.Shift{Zone: zone, For: forever, Unlisted: true}); err != nil {
+		t.Fatal(err)
+	}
+	p := w.startWith(t, shifts)
+	if _, err := p.Get(t.Context(), i.ProviderID); !errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("before the shift is known: %v", err)
+	}
+	w.reconcile(t, "zonalshift", "")
+	var shifted *instances.ShiftedError
+	if _, err := p.Get(t.Context(), i.ProviderID); !errors.As(err, &shifted) {
+		t.Errorf("get: %v, want a ShiftedError", err)
+	}
+	if err := p.Delete(t.Context(), w.load(t, "a")); !errors.As(err, &shifted) {
+		t.Errorf("delete: %v, want a ShiftedError", err)
+	}
+	if err := w.control.ShiftBack(t.Context(), zone); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t, "zonalshift", "")
+	if _, err := p.Get(t.Context(), i.ProviderID); err != nil {
+		t.Errorf("after the shift: %v", err)
+	}
+}
+
 // While traffic is shifted away from a zone, instances in the zone are neither terminated nor tagged, and stay in the
 // list although EC2 does not return them. After the shift, they can be terminated.
 func TestZonalShiftKeepsInstances(t *testing.T) {

@@ -147,6 +147,8 @@ type Shift struct {
 	For  Duration `json:"for,omitempty"`
 	// NotApplied is true if another shift has precedence, so that this one has no effect.
 	NotApplied bool `json:"notApplied,omitempty"`
+	// Unlisted is true if the describe calls omit the instances of the zone during the shift.
+	Unlisted bool `json:"unlisted,omitempty"`
 }
 
 // An Instance is one line of the list of instances.

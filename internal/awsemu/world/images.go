@@ -236,6 +236,23 @@ func (w *World) AddImage(image Image) string {
 	return image.ID
 }
 
+// CopyImage registers a copy of an image, which another account owns and has made public, and returns its id.
+func (w *World) CopyImage(id, name, owner string) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	source := w.imageByID(id)
+	if source == nil {
+		return "", fmt.Errorf("copy image %s: there is no such image", id)
+	}
+	image := *source
+	image.ID, image.Name = imageID(w.cfg.Region, owner+"/"+name), name
+	image.Owner, image.OwnerAlias, image.Parameters = owner, "", nil
+	image.Created, image.Deprecated, image.Tags = w.cfg.Clock.Now(), time.Time{}, map[string]string{}
+	w.images = append(w.images, image)
+	slices.SortFunc(w.images, func(a, b Image) int { return compareText(a.ID, b.ID) })
+	return image.ID, nil
+}
+
 // Images returns all images, sorted by id.
 func (w *World) Images() []Image {
 	w.mu.Lock()

@@ -172,7 +172,7 @@ func (w *World) Instances(visibleOnly bool) []Instance {
 	w.settle()
 	out := make([]Instance, 0, len(w.order))
 	for _, i := range w.order {
-		if !visibleOnly || !w.hidden(i.Launched) {
+		if !visibleOnly || !w.hidden(i.Launched) && !w.unlisted(i.Zone) {
 			out = append(out, *i)
 		}
 	}
@@ -284,7 +284,7 @@ func (w *World) checkInstances(ids []string) *wire.Error {
 		if !strings.HasPrefix(id, "i-") {
 			return wire.Errorf("InvalidInstanceID.Malformed", "Invalid id: \"%s\"", id)
 		}
-		if i, ok := w.instances[id]; !ok || w.hidden(i.Launched) {
+		if i, ok := w.instances[id]; !ok || w.hidden(i.Launched) || w.unlisted(i.Zone) {
 			missing = append(missing, id)
 		}
 	}

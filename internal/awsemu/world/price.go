@@ -29,7 +29,7 @@ type SpotPrice struct {
 	At         time.Time
 }
 
-// SetPrice fixes the price of the matching pools from now on, in USD per hour.
+// SetPrice fixes the price of the matching pools from now on, in USD per hour. With 0, price lists and the price history omit them.
 func (w *World) SetPrice(pattern Pool, usd float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,7 +162,9 @@ func (w *World) SpotHistory(start, end time.Time) []SpotPrice {
 					continue
 				}
 				last = record.At
-				out = append(out, record)
+				if record.USD > 0 {
+					out = append(out, record)
+				}
 			}
 		}
 	}

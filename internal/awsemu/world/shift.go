@@ -13,10 +13,13 @@ type Shift struct {
 	Start, Expiry time.Time
 	// NotApplied is true if another shift has precedence, so that this one has no effect.
 	NotApplied bool
+	// Unlisted is true if the describe calls omit the instances of the zone while the shift is active, as in an outage of the zone.
+	Unlisted bool
 }
 
-// ShiftAway begins a zonal shift away from a zone. A shift in progress is replaced. If applied is false, the shift has no effect.
-func (w *World) ShiftAway(zone string, lasts time.Duration, applied bool) error {
+// ShiftAway begins a zonal shift away from a zone, which ends after the given time. It sets ID, ZoneID, Start and Expiry of s. A shift in
+// progress is replaced.
+func (w *World) ShiftAway(zone string, lasts time.Duration, s Shift) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	id := w.zoneID(zone)
@@ -24,8 +27,15 @@ func (w *World) ShiftAway(zone string, lasts time.Duration, applied bool) error 
 		return fmt.Errorf("shift away from %s: there is no such zone", zone)
 	}
 	now := w.cfg.Clock.Now()
-	w.shifts[id] = Shift{ID: w.uuid(), ZoneID: id, Start: now, Expiry: now.Add(lasts), NotApplied: !applied}
+	s.ID, s.ZoneID, s.Start, s.Expiry = w.uuid(), id, now, now.Add(lasts)
+	w.shifts[id] = s
 	return nil
+}
+
+// unlisted reports whether the describe calls omit the instances of a zone, because of an active zonal shift.
+func (w *World) unlisted(zone string) bool {
+	s, ok := w.shifts[w.zoneID(zone)]
+	return ok && s.Unlisted && s.Expiry.After(w.cfg.Clock.Now())
 }
 
 // ShiftBack ends the zonal shift away from a zone, or all shifts if the name is empty.

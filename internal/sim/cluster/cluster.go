@@ -20,6 +20,8 @@ type Options struct {
 	Seed uint64
 	// VolumesPerNode is how many volumes of a driver can be attached to a node. Default 25.
 	VolumesPerNode int32
+	// LocalDisks returns the number of local disks of an instance type, which count as attached volumes. Default none.
+	LocalDisks func(instanceType string) int
 	// Latency is the longest time between a change of an object and the reaction of an actor to it, which is drawn for each
 	// change. Default 0: actors react in the Step after the change.
 	Latency time.Duration
@@ -53,6 +55,9 @@ func New(server *kubeapi.Server, o Options) *Cluster {
 	if o.VolumesPerNode == 0 {
 		o.VolumesPerNode = 25
 	}
+	if o.LocalDisks == nil {
+		o.LocalDisks = func(string) int { return 0 }
+	}
 	c := &Cluster{
 		server: server, seed: o.Seed, latency: o.Latency, objects: map[ref]client.Object{}, uids: map[types.UID]bool{}, pods: map[string]map[ref]bool{},
 		owned: map[types.UID]map[ref]bool{}, attachments: map[string]map[ref]bool{}, claiming: map[ref]map[ref]bool{},
@@ -61,7 +66,7 @@ func New(server *kubeapi.Server, o Options) *Cluster {
 	c.Lifecycle = newNodeLifecycle(c)
 	c.Workloads = newWorkloads(c)
 	c.Garbage = newGarbage(c)
-	c.Volumes = newVolumes(c, o.VolumesPerNode)
+	c.Volumes = newVolumes(c, o.VolumesPerNode, o.LocalDisks)
 	c.Load = newLoad(c)
 	server.Each(func(o client.Object) { c.observe(nil, o) })
 	server.OnWrite(c.observe)

@@ -23,17 +23,19 @@ const forceDetachAfter = 6 * time.Minute
 // Volumes does what the volume controllers and a CSI driver do.
 type Volumes struct {
 	*Actor
-	c     *Cluster
-	limit int32
+	c          *Cluster
+	limit      int32
+	localDisks func(instanceType string) int
 	// unused is when an attachment was first seen without a pod that uses its volume.
 	unused map[types.UID]time.Time
 	// provisioned is when the volume of a claim will exist, by the UID of the claim.
 	provisioned map[types.UID]time.Time
 }
 
-func newVolumes(c *Cluster, limit int32) *Volumes {
+func newVolumes(c *Cluster, limit int32, localDisks func(string) int) *Volumes {
 	v := &Volumes{
-		Actor: newActor("volumes", c), c: c, limit: limit, unused: map[types.UID]time.Time{}, provisioned: map[types.UID]time.Time{},
+		Actor: newActor("volumes", c), c: c, limit: limit, localDisks: localDisks,
+		unused: map[types.UID]time.Time{}, provisioned: map[types.UID]time.Time{},
 	}
 	v.reconcilers = map[string]reconcile{
 		"PersistentVolumeClaim": v.claim, "PersistentVolume": v.volume, "VolumeAttachment": v.attachment, "Pod": v.pod, "Node": v.node,
@@ -124,7 +126,7 @@ func (v *Volumes) node(_ time.Time, r ref) (time.Time, error) {
 	if _, exists := kubeapi.Find[*storagev1.CSINode](v.c.server, "", r.name); exists {
 		return time.Time{}, nil
 	}
-	limit := v.limit
+	limit := max(v.limit-int32(v.localDisks(node.Labels[corev1.LabelInstanceTypeStable])), 0)
 	_, err := kubeapi.Create(v.c.server, &storagev1.CSINode{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID},

@@ -50,6 +50,16 @@ func (s *shifted) refuse(ctx context.Context, what, id string) error {
 	return nil
 }
 
+// refuseUnknown returns a ShiftedError if traffic is shifted away from the zone of an instance that EC2 does not find. The instance may
+// exist nevertheless: it need not be stored, because the process may have started during the shift, and EC2 may have stopped listing it
+// before the shift was known.
+func (s *shifted) refuseUnknown(ctx context.Context, id, zone string) error {
+	if s == nil || !s.away(ctx, Instance{ID: id, Zone: zone}) {
+		return nil
+	}
+	return &ShiftedError{what: "find", instance: id, zone: zone}
+}
+
 // note stores the instance that was described, or removes it if err is
 // cloud.ErrNotFound. Other errors change nothing.
 func (s *shifted) note(id string, i Instance, err error) {

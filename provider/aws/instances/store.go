@@ -3,6 +3,7 @@ package instances
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -92,6 +93,18 @@ func (s *Store) Get(ctx context.Context, id string) (Instance, error) {
 	}
 	i, err := s.describe.Do(ctx, s.bucket(id), id)
 	s.shifted.note(id, i, err)
+	return i, err
+}
+
+// GetIn is Get for an instance of a known zone. If EC2 does not find the instance and traffic is shifted away from that zone, it returns
+// a ShiftedError instead of cloud.ErrNotFound.
+func (s *Store) GetIn(ctx context.Context, zone, id string) (Instance, error) {
+	i, err := s.Get(ctx, id)
+	if errors.Is(err, cloud.ErrNotFound) {
+		if away := s.shifted.refuseUnknown(ctx, id, zone); away != nil {
+			return Instance{}, away
+		}
+	}
 	return i, err
 }
 
