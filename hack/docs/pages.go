@@ -36,8 +36,8 @@ or ` + "`expired`. Only `karpenter_pods_drained_total` has it as in the API. `ka
 deletions too, such as ` + "`registration_timeout`. The label `decision` is `delete`, `replace`, `reboot` or `terminate-first`" + `, and in
 ` + "`karpenter_consolidation_*` whether the move was approved" + `.
 
-With ` + "`--disable-cluster-state-observability=true`" + ` the metrics of single pods, nodes and NodePools and of status conditions
-are left out.
+With ` + "`--disable-cluster-state-observability=true`" + ` the metrics of single pods and nodes, limits and usage of
+NodePools, the utilization of the cluster and the metrics and events of status conditions are left out.
 
 ## Core
 

@@ -113,13 +113,11 @@ func controllers(
 	all = append(all, b.interruptions()...)
 	all = append(all, b.logging()...)
 	all = append(append(all, b.pools()...), b.featured()...)
-	if !p.Settings.DisableClusterStateObservability {
-		watching, err := b.watching()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, watching...)
+	reporting, err := b.reporting()
+	if err != nil {
+		return nil, err
 	}
+	all = append(all, reporting...)
 	if err := b.serveDashboard(mgr, p); err != nil {
 		return nil, err
 	}
@@ -249,7 +247,18 @@ func (b base) pools() []Controller {
 	}
 }
 
-// watching returns the controllers that only report: metrics of objects, and events about conditions.
+// reporting returns the controllers that only write metrics and events. DisableClusterStateObservability leaves out those that
+// report about single objects.
+func (b base) reporting() ([]Controller, error) {
+	all := []Controller{&metrics.ClusterState{Cluster: b.cluster, Clock: b.Clock, Metrics: b.metrics.ClusterState}}
+	if b.settings.DisableClusterStateObservability {
+		return all, nil
+	}
+	watching, err := b.watching()
+	return append(all, watching...), err
+}
+
+// watching returns the controllers that report about single objects: their metrics, and events about conditions.
 func (b base) watching() ([]Controller, error) {
 	detail := &metrics.Detail{MaxNodes: b.settings.MetricsDetailMaxNodes}
 	all := []Controller{

@@ -42,7 +42,6 @@ const sumPeriod = 30 * time.Second
 // whose labels are equal except for the names. Ages are not summed.
 func (c *Nodes) sum(nodes []*model.Node) {
 	now := c.Clock.Now()
-	c.Metrics.ClusterState.NodeCount.WithLabelValues().Set(float64(len(nodes)))
 	if now.Sub(c.summed) < sumPeriod {
 		return
 	}

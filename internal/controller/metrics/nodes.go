@@ -20,14 +20,7 @@ import (
 // nodePeriod is the interval at which the metrics of nodes are updated.
 const nodePeriod = 5 * time.Second
 
-// Cluster is implemented by observe.Cluster.
-type Cluster interface {
-	Snapshot() *model.Snapshot
-	// Synced reports whether the first lists from the API server are complete.
-	Synced() bool
-}
-
-// Nodes writes the metrics of single nodes and of the whole cluster. A model.Node is never modified. So if the snapshot has the
+// Nodes writes the metrics of single nodes and the utilization of the whole cluster. A model.Node is never modified. So if the snapshot has the
 // same pointer as before, only the age of the node is updated.
 type Nodes struct {
 	Cluster Cluster
@@ -38,8 +31,7 @@ type Nodes struct {
 
 	last map[string]told
 	// summed is the time at which the sums were last written, zero if there are none.
-	summed   time.Time
-	unsynced time.Time // time since which the cluster is not synced; zero if it is synced
+	summed time.Time
 }
 
 // told is the state of a node at the last update of its metrics.
@@ -56,7 +48,6 @@ func (c *Nodes) Name() string { return "metrics.node" }
 // Reconcile updates the metrics of all nodes. It is repeated after nodePeriod.
 func (c *Nodes) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) {
 	now, nodes := c.Clock.Now(), c.Cluster.Snapshot().Nodes()
-	c.tellSync(now)
 	if c.Detail.decide(len(nodes)) {
 		c.sum(nodes)
 		return ctrl.Result{RequeueAfter: nodePeriod}, nil
@@ -78,7 +69,6 @@ func (c *Nodes) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) {
 		}
 	}
 	c.last = seen
-	c.Metrics.ClusterState.NodeCount.WithLabelValues().Set(float64(len(nodes)))
 	c.tellUtilization(used, allocatable)
 	return ctrl.Result{RequeueAfter: nodePeriod}, nil
 }
@@ -160,22 +150,6 @@ func (c *Nodes) tellUtilization(used, allocatable model.Resources) {
 			vec.WithLabelValues(telemetry.ResourceType(name)).Set(100 * float64(used[name]) / float64(have))
 		}
 	}
-}
-
-// tellSync sets the metrics about whether the snapshot is complete, and since when it is not.
-func (c *Nodes) tellSync(now time.Time) {
-	m := c.Metrics.ClusterState
-	if c.Cluster.Synced() {
-		c.unsynced = time.Time{}
-		m.Synced.WithLabelValues().Set(1)
-		m.UnsyncedTimeSeconds.WithLabelValues().Set(0)
-		return
-	}
-	if c.unsynced.IsZero() {
-		c.unsynced = now
-	}
-	m.Synced.WithLabelValues().Set(0)
-	m.UnsyncedTimeSeconds.WithLabelValues().Set(now.Sub(c.unsynced).Seconds())
 }
 
 // accumulate adds more to total in place. Otherwise the sum over thousands of nodes would allocate thousands of maps.

@@ -57,8 +57,6 @@ func TestNodes(t *testing.T) {
 	}
 	const labels = `managed="true",node_name="n1",nodepool="default",phase="",resource_type=`
 	w.expect(`
-		karpenter_cluster_state_node_count 1
-		karpenter_cluster_state_synced 1
 		karpenter_cluster_utilization_percent{resource_type="cpu"} 38.46153846153846
 		karpenter_cluster_utilization_percent{resource_type="memory"} 28.571428571428573
 		karpenter_nodes_allocatable{`+labels+`"cpu",zone="a"} 3.9
@@ -98,10 +96,7 @@ func TestNodes(t *testing.T) {
 
 	known.Remove(node)
 	w.run(c, "", "")
-	w.expect(`
-		karpenter_cluster_state_node_count 0
-		karpenter_cluster_state_synced 1
-	`, allNodes()...)
+	w.expect("", allNodes()...)
 }
 
 // Names of resources are written in lower case and with underscores.
@@ -128,28 +123,13 @@ func TestResourceTypes(t *testing.T) {
 	`, "karpenter_nodes_allocatable", "karpenter_cluster_utilization_percent")
 }
 
-// allNodes returns the names of all metrics of the controller except UnsyncedTimeSeconds.
+// allNodes returns the names of all metrics of the controller.
 func allNodes() []string {
 	return []string{
 		"karpenter_nodes_allocatable", "karpenter_nodes_total_pod_requests", "karpenter_nodes_total_pod_limits",
 		"karpenter_nodes_total_daemon_requests", "karpenter_nodes_total_daemon_limits", "karpenter_nodes_system_overhead",
 		"karpenter_nodes_current_lifetime_seconds", "karpenter_cluster_utilization_percent",
-		"karpenter_cluster_state_node_count", "karpenter_cluster_state_synced",
 	}
-}
-
-func TestUnsyncedTime(t *testing.T) {
-	w := newWorld(t)
-	known := &cluster{observe.New(w.clock), false}
-	c := &Nodes{Cluster: known, Clock: w.clock, Metrics: w.metrics}
-	const synced, unsynced = "karpenter_cluster_state_synced", "karpenter_cluster_state_unsynced_time_seconds"
-	w.run(c, "", "")
-	w.clock.Step(7 * time.Second)
-	w.run(c, "", "")
-	w.expect(synced+" 0\n"+unsynced+" 7", synced, unsynced)
-	known.synced = true
-	w.run(c, "", "")
-	w.expect(synced+" 1\n"+unsynced+" 0", synced, unsynced)
 }
 
 func TestNodePools(t *testing.T) {

@@ -37,6 +37,7 @@ func TestRegister(t *testing.T) {
 	}{
 		w.pods(), claims, nodes, &NodePools{Client: w, Metrics: w.metrics.NodePools},
 		&Nodes{Cluster: observe.New(w.clock), Clock: w.clock, Metrics: w.metrics},
+		&ClusterState{Cluster: observe.New(w.clock), Clock: w.clock, Metrics: w.metrics.ClusterState},
 	} {
 		if names[c.Name()] {
 			t.Errorf("%s is there twice", c.Name())
