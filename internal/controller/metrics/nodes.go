@@ -107,11 +107,13 @@ func (c *Nodes) rewrite(n *model.Node, last told) told {
 	return is
 }
 
-// amounts returns the resources behind the gauges of NodeMetrics.PerResource, in the same order.
+// amounts returns the resources behind the gauges of NodeMetrics.PerResource, in the same order. Limits are those of the specs of
+// pods, also while a resize in place is pending. As in requests, each pod has one of the resource pods.
 func amounts(n *model.Node) []model.Resources {
 	limits, daemonLimits := model.Resources{}, model.Resources{}
 	for _, p := range n.Pods {
-		l := model.RequestsOf(resource.PodLimits(p.Object, resource.PodResourcesOptions{UseStatusResources: true}))
+		l := model.RequestsOf(resource.PodLimits(p.Object, resource.PodResourcesOptions{}))
+		l[corev1.ResourcePods]++
 		accumulate(limits, l)
 		if p.Daemon() {
 			accumulate(daemonLimits, l)

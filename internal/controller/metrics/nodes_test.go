@@ -68,13 +68,13 @@ func TestNodes(t *testing.T) {
 		karpenter_nodes_system_overhead{`+labels+`"pods",zone="a"} 0
 		karpenter_nodes_total_daemon_limits{`+labels+`"cpu",zone="a"} 2
 		karpenter_nodes_total_daemon_limits{`+labels+`"memory",zone="a"} 2.147483648e+09
-		karpenter_nodes_total_daemon_limits{`+labels+`"pods",zone="a"} 0
+		karpenter_nodes_total_daemon_limits{`+labels+`"pods",zone="a"} 1
 		karpenter_nodes_total_daemon_requests{`+labels+`"cpu",zone="a"} 0.5
 		karpenter_nodes_total_daemon_requests{`+labels+`"memory",zone="a"} 1.073741824e+09
 		karpenter_nodes_total_daemon_requests{`+labels+`"pods",zone="a"} 1
 		karpenter_nodes_total_pod_limits{`+labels+`"cpu",zone="a"} 4
 		karpenter_nodes_total_pod_limits{`+labels+`"memory",zone="a"} 4.294967296e+09
-		karpenter_nodes_total_pod_limits{`+labels+`"pods",zone="a"} 0
+		karpenter_nodes_total_pod_limits{`+labels+`"pods",zone="a"} 2
 		karpenter_nodes_total_pod_requests{`+labels+`"cpu",zone="a"} 1.5
 		karpenter_nodes_total_pod_requests{`+labels+`"memory",zone="a"} 2.147483648e+09
 		karpenter_nodes_total_pod_requests{`+labels+`"pods",zone="a"} 2
