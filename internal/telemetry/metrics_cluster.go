@@ -17,11 +17,11 @@ type ClusterStateMetrics struct {
 func newClusterStateMetrics(d declarer) *ClusterStateMetrics {
 	s := d.in("cluster_state")
 	return &ClusterStateMetrics{
-		NodeCount:           s.gauge("node_count", "Nodes and NodeClaims in the state cache."),
+		NodeCount:           s.gauge("node_count", "Nodes in the state cache, including those of launched NodeClaims that have not joined."),
 		Synced:              s.gauge("synced", "1 if the state cache is in sync with the API server."),
 		UnsyncedTimeSeconds: s.gauge("unsynced_time_seconds", "Time for which the state cache has not been in sync, in seconds."),
 		UtilizationPercent: d.in("cluster").gauge("utilization_percent",
-			"Requests of all pods in percent of the allocatable resources of all nodes.", "resource_type"),
+			"Requests of all pods in percent of the allocatable resources of all nodes, including launched ones that have not joined.", "resource_type"),
 		ClockOffsetSeconds: d.gauge("clock_offset_seconds",
 			"By how much the controller's clock is ahead of the API server's, in seconds; negative if it is behind. Beyond 30, the earlier one counts."),
 	}

@@ -34,7 +34,13 @@ func (c *ClusterState) Name() string { return "metrics.clusterstate" }
 
 // Reconcile updates the metrics. It is repeated after nodePeriod.
 func (c *ClusterState) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) {
-	c.Metrics.NodeCount.WithLabelValues().Set(float64(len(c.Cluster.Snapshot().Nodes())))
+	launched := 0
+	for n := range c.Cluster.Snapshot().NodesInOrder() {
+		if n.Launched() {
+			launched++
+		}
+	}
+	c.Metrics.NodeCount.WithLabelValues().Set(float64(launched))
 	c.tellSync(c.Clock.Now())
 	return ctrl.Result{RequeueAfter: nodePeriod}, nil
 }

@@ -52,11 +52,10 @@ func (c *Nodes) sum(nodes []*model.Node) {
 		sums[i] = map[string]float64{}
 	}
 	for _, n := range nodes {
+		accumulateLaunched(used, allocatable, n)
 		if n.Object == nil {
 			continue
 		}
-		accumulate(used, n.Used)
-		accumulate(allocatable, n.Allocatable)
 		labels := c.labels(n)
 		labels[0] = "" // the name
 		key := strings.Join(labels, labelSeparator)

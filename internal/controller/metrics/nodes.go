@@ -56,11 +56,10 @@ func (c *Nodes) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) {
 	seen := make(map[string]told, len(c.last))
 	used, allocatable := model.Resources{}, model.Resources{}
 	for _, n := range nodes {
+		accumulateLaunched(used, allocatable, n)
 		if n.Object == nil {
 			continue
 		}
-		accumulate(used, n.Used)
-		accumulate(allocatable, n.Allocatable)
 		seen[n.Object.Name] = c.tell(n, c.last[n.Object.Name], now)
 	}
 	for name := range c.last {
@@ -158,6 +157,15 @@ func (c *Nodes) tellUtilization(used, allocatable model.Resources) {
 func accumulate(total, more model.Resources) {
 	for name, v := range more {
 		total[name] += v
+	}
+}
+
+// accumulateLaunched adds what a node has to the sums behind the utilization. A NodeClaim counts from its launch on, with the
+// allocatable resources that its status promises.
+func accumulateLaunched(used, allocatable model.Resources, n *model.Node) {
+	if n.Launched() {
+		accumulate(used, n.Used)
+		accumulate(allocatable, n.Allocatable)
 	}
 }
 
