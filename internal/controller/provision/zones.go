@@ -96,7 +96,7 @@ func (z *zones) count() {
 // zones. If a volume of the pod cannot be used, the result is ZoneNone.
 func (z *zones) of(p *model.Pod) string {
 	left := require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpExists)
-	strict, listed := selected(p.Object)
+	strict, listed := z.selected(p.Object)
 	if listed {
 		left = left.Intersect(strict)
 	}
@@ -105,7 +105,7 @@ func (z *zones) of(p *model.Pod) string {
 		return telemetry.ZoneNone
 	}
 	for _, v := range volumes {
-		if among, bound := z.ofVolume(v); bound {
+		if among, bound := z.union(v.Topology); bound {
 			left = left.Intersect(among)
 		}
 	}
@@ -122,9 +122,9 @@ func (z *zones) of(p *model.Pod) string {
 	return telemetry.ZoneFlexible
 }
 
-// selected returns the zones that the pod's node selector and required node affinity list. listed is false if they list none. The
-// terms of the affinity are alternatives: if one of them lists no zones, listed is false.
-func selected(o *corev1.Pod) (among require.Requirement, listed bool) {
+// selected returns the zones that the pod's node selector and required node affinity list, also by deprecated labels. listed is
+// false if they list none. The terms of the affinity are alternatives: if one of them lists no zones, listed is false.
+func (z *zones) selected(o *corev1.Pod) (among require.Requirement, listed bool) {
 	selector := require.FromLabels(o.Spec.NodeSelector)
 	alternatives := []require.Set{selector}
 	if a := o.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
@@ -133,29 +133,21 @@ func selected(o *corev1.Pod) (among require.Requirement, listed bool) {
 			alternatives = append(alternatives, selector.And(require.FromSelector(term.MatchExpressions)))
 		}
 	}
-	return union(alternatives)
+	return z.union(alternatives)
 }
 
-// union returns all zones that the alternatives list. listed is false if one alternative lists no zones (operator In), or if
-// there are no alternatives.
-func union(alternatives []require.Set) (among require.Requirement, listed bool) {
+// union returns all zones that the alternatives list, also by deprecated labels. listed is false if one alternative lists no zones
+// (operator In), or if there are no alternatives.
+func (z *zones) union(alternatives []require.Set) (among require.Requirement, listed bool) {
 	var values []string
 	for _, set := range alternatives {
-		zone, ok := set.Get(corev1.LabelTopologyZone)
+		zone, ok := set.Normalize(z.aliases).Get(corev1.LabelTopologyZone)
 		if !ok || zone.Operator() != corev1.NodeSelectorOpIn {
 			return require.Requirement{}, false
 		}
 		values = slices.AppendSeq(values, zone.Each())
 	}
 	return require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, values...), len(alternatives) > 0
-}
-
-func (z *zones) ofVolume(v volume.Volume) (among require.Requirement, bound bool) {
-	alternatives := make([]require.Set, len(v.Topology))
-	for i, set := range v.Topology {
-		alternatives[i] = set.Normalize(z.aliases)
-	}
-	return union(alternatives)
 }
 
 // ofSpread returns the zones in which the pod would not exceed the maxSkew of the constraint. strict has the zones that the pod

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -83,6 +84,10 @@ func TestEffectiveZone(t *testing.T) {
 	}{
 		{"no constraint", corev1.PodSpec{}, "flexible"},
 		{"selector", corev1.PodSpec{NodeSelector: in("a")}, "a"},
+		{"selector by deprecated label", corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelFailureDomainBetaZone: "a"}}, "a"},
+		{"deprecated label and affinity contradict", corev1.PodSpec{
+			NodeSelector: map[string]string{corev1.LabelFailureDomainBetaZone: "a"}, Affinity: inZones([]string{"b"}),
+		}, "none"},
 		{"two zones", corev1.PodSpec{Affinity: inZones([]string{"a", "b"})}, "flexible"},
 		{"selector and affinity meet", corev1.PodSpec{NodeSelector: in("a"), Affinity: inZones([]string{"a", "b"})}, "a"},
 		{"contradiction", corev1.PodSpec{NodeSelector: in("a"), Affinity: inZones([]string{"b"})}, "none"},
@@ -120,7 +125,7 @@ func TestEffectiveZone(t *testing.T) {
 			p := model.NewPod(&corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", Labels: map[string]string{"app": "web"}}, Spec: tt.spec,
 			})
-			if got := newZones(threeZones(), []*model.Pod{p}, nil).of(p); got != tt.want {
+			if got := newZones(threeZones(), []*model.Pod{p}, apiv1.CoreLabels().Aliases).of(p); got != tt.want {
 				t.Errorf("zone is %q, want %q", got, tt.want)
 			}
 		})
