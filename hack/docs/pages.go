@@ -83,8 +83,9 @@ For operators who read ` + "`kubectl describe`" + ` or collect events. Karpenter
 kubectl get events -A --field-selector source=karpenter
 ` + "```" + `
 
-Whenever a status condition of a NodeClaim, a NodePool or a node class changes, there is an event whose reason is the type
-of the condition, such as ` + "`Launched`, `Drifted` or `NodeClassReady`" + `.
+Whenever a status condition of a NodeClaim, a NodePool, a node class, a CapacityBuffer or a Node of a NodePool changes, there is an
+event of type Normal. Its reason is the type of the condition, such as ` + "`Launched`, `Drifted` or `NodeClassReady`" + `. The first status of
+a condition of a Node has no event.
 
 | Reason | Type | Objects | Not repeated for | When |
 |---|---|---|---|---|

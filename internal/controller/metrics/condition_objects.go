@@ -71,13 +71,18 @@ func labelsOf(o client.Object, classes []schema.GroupVersionKind) labels {
 	return l
 }
 
-// tellEvent publishes an event about a changed condition. It skips nodes, because the kubelet and others publish such
-// events. Events with different statuses or reasons are not equal, so a status that returns within a short time is
-// published.
-func (c *Conditions) tellEvent(o client.Object, from string, now metav1.Condition) {
+// published reports whether a change of a condition is published as an event. Of a Node it is only if a NodePool owns the Node and
+// the condition existed before. The first statuses of conditions are left out, because each new Node gets several at once.
+func published(o client.Object, existed bool) bool {
 	if _, ok := o.(*corev1.Node); ok {
-		return
+		return existed && o.GetLabels()[apiv1.NodePoolLabelKey] != ""
 	}
+	return true
+}
+
+// tellEvent publishes an event about a changed condition. Events with different statuses or reasons are not equal, so a status
+// that returns within a short time is published.
+func (c *Conditions) tellEvent(o client.Object, from string, now metav1.Condition) {
 	message := fmt.Sprintf("%s was %s and is %s", now.Type, from, now.Status)
 	if now.Reason != "" && now.Reason != now.Type {
 		message += ": " + now.Reason

@@ -28,8 +28,8 @@ const conditionPeriod = 30 * time.Second
 // conditionWorkers is small, because a reconcile takes only a few map operations.
 const conditionWorkers = 10
 
-// Conditions reports changes of the status conditions of objects of one kind by metrics and, except for nodes, by
-// events. It also measures how long deletions take. There is one controller for each kind.
+// Conditions reports changes of the status conditions of objects of one kind by metrics and events. It also measures how long
+// deletions take. There is one controller for each kind.
 //
 // It compares an object with its state at the last reconcile. At its first reconcile, an object counts as changed only if it was
 // created after the controller started. An older object may have changed long ago.
@@ -163,7 +163,9 @@ func (c *Conditions) tellChanges(o client.Object, before, is sight) {
 			m.TransitionSeconds.WithLabelValues(with(extra, t, string(status), string(now.Status))...).
 				Observe(since(began, now.LastTransitionTime.Time))
 		}, is.labels)
-		c.tellEvent(o, from, now)
+		if published(o, had) {
+			c.tellEvent(o, from, now)
+		}
 	}
 }
 

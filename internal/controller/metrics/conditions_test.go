@@ -144,18 +144,36 @@ func TestTermination(t *testing.T) {
 	}
 }
 
-// Conditions of nodes are counted. They have no events, because the kubelet publishes those.
+// All changes of conditions of nodes are counted. Those of nodes of a NodePool have events, except the first status of a condition.
 func TestNodeConditions(t *testing.T) {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "1", CreationTimestamp: at(0)}}
-	node.Status.Conditions = []corev1.NodeCondition{{
-		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastTransitionTime: at(3),
-	}}
-	w := newWorld(t, node)
-	w.run(w.conditions(corev1.SchemeGroupVersion.WithKind("Node")), "", "n1")
-	const name = "operator_node_status_condition_transitions_total"
-	w.expect(name+`{nodeclass="",nodepool="",reason="KubeletReady",status="True",type="Ready"} 1`, name)
-	if len(w.events) != 0 {
-		t.Errorf("told %v", w.told())
+	for pool, want := range map[string][]string{
+		"": nil, "default": {"Ready: Ready was False and is True: KubeletReady", "Ready: Ready was True and is Unknown: NodeStatusUnknown"},
+	} {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "1", CreationTimestamp: at(0)}}
+		if pool != "" {
+			node.Labels = map[string]string{apiv1.NodePoolLabelKey: pool}
+		}
+		w := newWorld(t, node)
+		c := w.conditions(corev1.SchemeGroupVersion.WithKind("Node"))
+		for i, is := range []corev1.NodeCondition{
+			{Status: corev1.ConditionFalse, Reason: "KubeletNotReady"}, {Status: corev1.ConditionTrue, Reason: "KubeletReady"},
+			{Status: corev1.ConditionTrue, Reason: "KubeletReady"}, {Status: corev1.ConditionUnknown, Reason: "NodeStatusUnknown"},
+		} {
+			is.Type, is.LastTransitionTime = corev1.NodeReady, at(i)
+			w.must(w.Get(t.Context(), types.NamespacedName{Name: "n1"}, node))
+			node.Status.Conditions = []corev1.NodeCondition{is, {Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}}
+			w.must(w.Status().Update(t.Context(), node))
+			w.run(c, "", "n1")
+		}
+		const name = "operator_node_status_condition_transitions_total"
+		of := name + `{nodeclass="",nodepool="` + pool + `",reason="`
+		w.expect(of+`",status="False",type="DiskPressure"} 1
+			`+of+`KubeletNotReady",status="False",type="Ready"} 1
+			`+of+`KubeletReady",status="True",type="Ready"} 1
+			`+of+`NodeStatusUnknown",status="Unknown",type="Ready"} 1`, name)
+		if diff := cmp.Diff(want, w.told()); diff != "" {
+			t.Errorf("pool %q: %s", pool, diff)
+		}
 	}
 }
 
