@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // A Window defines when a bucket closes. A bucket is the list of items of one batched call. It
@@ -206,7 +208,7 @@ func NewMeter(reg prometheus.Registerer) *Meter {
 		time: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "karpenter_cloudprovider_batcher_batch_time_seconds",
 			Help:    "Time that a batch of requests was collected before its call, in seconds.",
-			Buckets: prometheus.ExponentialBuckets(0.005, 2, 12),
+			Buckets: telemetry.DurationBuckets(),
 		}, []string{"batcher"}),
 		size: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "karpenter_cloudprovider_batcher_batch_size",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // testBatcher sends the items of each call to calls, and returns the items as results when the call is released.
@@ -163,4 +166,26 @@ func TestPanicFailsOneBatch(t *testing.T) {
 			t.Errorf("after a panic: %d, %v", got, err)
 		}
 	})
+}
+
+// Batches are measured with the bounds of upstream: those of other durations, and sizes up to 1,000.
+func TestBucketsOfMeter(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	NewMeter(reg).observe("create_fleet", 3, time.Second)
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]float64{}
+	for _, f := range families {
+		for _, b := range f.Metric[0].Histogram.Bucket {
+			got[f.GetName()] = append(got[f.GetName()], b.GetUpperBound())
+		}
+	}
+	if times := got["karpenter_cloudprovider_batcher_batch_time_seconds"]; !slices.Equal(times, telemetry.DurationBuckets()) {
+		t.Errorf("bounds of times are %v", times)
+	}
+	if sizes := got["karpenter_cloudprovider_batcher_batch_size"]; len(sizes) != 34 || sizes[33] != 1000 {
+		t.Errorf("bounds of sizes are %v", sizes)
+	}
 }
