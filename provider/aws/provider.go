@@ -214,7 +214,7 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 	p.breaker = withhold.New(withhold.Config{
 		Provider: Name, Kind: "EC2NodeClass", Classes: p.nodeClasses, Warn: p.warnWithheld, Metrics: c.Metrics,
 	})
-	p.offers = upkeep.NewOffers(c.Client, p.catalog, c.Metrics)
+	p.offers = upkeep.NewOffers(c.Client, p.catalog, c.Settings.ReservedCapacity, c.Metrics)
 	return p
 }
 

@@ -3,6 +3,8 @@ package upkeep
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +27,7 @@ type Types interface {
 	Machines() []catalog.Machine
 }
 
-// maxOfferings is a number of offerings. Each offering has two series. If there are more offerings, only instance
+// maxOfferings is a number of offerings, without those of addUnreserved. Each offering has two series. If there are more offerings, only instance
 // types that NodeClaims have, or had since the start, have metrics.
 const maxOfferings = 1000
 
@@ -36,6 +38,8 @@ const offersEvery = time.Minute
 type Offers struct {
 	reader client.Reader
 	types  Types
+	// reserved adds availabilities of 0 for reserved capacity that does not exist.
+	reserved bool
 
 	available, price, cores, memory *prometheus.Desc
 
@@ -44,10 +48,11 @@ type Offers struct {
 	used map[string]bool
 }
 
-// NewOffers registers the metrics with reg.
-func NewOffers(reader client.Reader, types Types, reg prometheus.Registerer) *Offers {
+// NewOffers registers the metrics with reg. With reserved, an instance type without reserved capacity in a zone has the availability
+// 0 for it, and no price.
+func NewOffers(reader client.Reader, types Types, reserved bool, reg prometheus.Registerer) *Offers {
 	o := &Offers{
-		reader: reader, types: types,
+		reader: reader, types: types, reserved: reserved,
 		available: prometheus.NewDesc("karpenter_cloudprovider_instance_type_offering_available",
 			"1 if the offering can be had by any node class, else 0.", []string{"instance_type", "capacity_type", "zone"}, nil),
 		price: prometheus.NewDesc("karpenter_cloudprovider_instance_type_offering_price_estimate",
@@ -121,6 +126,9 @@ func (o *Offers) Refresh(ctx context.Context) error {
 			}
 		}
 	}
+	if o.reserved {
+		addUnreserved(available)
+	}
 	of, err := o.shown(ctx, len(price))
 	if err != nil {
 		return err
@@ -129,17 +137,18 @@ func (o *Offers) Refresh(ctx context.Context) error {
 		return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	var told []prometheus.Metric
-	for k, p := range price {
+	for k, have := range available {
 		if !of(k.instanceType) {
 			continue
 		}
 		yes := 0.0
-		if available[k] {
+		if have {
 			yes = 1
 		}
-		told = append(told,
-			gauge(o.available, yes, k.instanceType, k.capacityType, k.zone),
-			gauge(o.price, p, k.instanceType, k.capacityType, k.zone))
+		told = append(told, gauge(o.available, yes, k.instanceType, k.capacityType, k.zone))
+		if p, ok := price[k]; ok {
+			told = append(told, gauge(o.price, p, k.instanceType, k.capacityType, k.zone))
+		}
 	}
 	for _, m := range o.types.Machines() {
 		if !of(m.Name) {
@@ -149,4 +158,12 @@ func (o *Offers) Refresh(ctx context.Context) error {
 	}
 	o.told.Store(&told)
 	return nil
+}
+
+// addUnreserved adds an offering that is not available for each instance type and zone without reserved capacity.
+func addUnreserved(available map[offer]bool) {
+	for _, k := range slices.Collect(maps.Keys(available)) {
+		k.capacityType = apiv1.CapacityTypeReserved
+		available[k] = available[k] // false if there is none
+	}
 }

@@ -370,7 +370,7 @@ func TestOffers(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	o := NewOffers(kube(
 		&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "broken"}}, &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "ready"}},
-	), s, reg)
+	), s, false, reg)
 	check := func(want string) {
 		t.Helper()
 		if _, err := o.Task().Run(t.Context()); err != nil {
@@ -416,4 +416,33 @@ karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="spo
 	check(fixed + offers)
 	s.types = nil
 	check(fixed) // offerings that no longer exist have no metrics
+}
+
+// With the gate ReservedCapacity, reserved capacity that does not exist is not available, so that a query finds a value of 0. It
+// has no price.
+func TestUnreservedOffers(t *testing.T) {
+	s := &shop{types: []*model.InstanceType{{Name: "m5.large", Offerings: []model.Offering{
+		{Zone: "a", CapacityType: "on-demand", Price: 0.1, Available: true}, {Zone: "b", CapacityType: "on-demand", Price: 0.1, Available: true},
+		{Zone: "b", CapacityType: "reserved", Price: 1e-8, Available: true},
+	}}}}
+	reg := prometheus.NewPedanticRegistry()
+	o := NewOffers(kube(&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "ready"}}), s, true, reg)
+	if err := o.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(`
+# HELP karpenter_cloudprovider_instance_type_offering_available 1 if the offering can be had by any node class, else 0.
+# TYPE karpenter_cloudprovider_instance_type_offering_available gauge
+karpenter_cloudprovider_instance_type_offering_available{capacity_type="on-demand",instance_type="m5.large",zone="a"} 1
+karpenter_cloudprovider_instance_type_offering_available{capacity_type="on-demand",instance_type="m5.large",zone="b"} 1
+karpenter_cloudprovider_instance_type_offering_available{capacity_type="reserved",instance_type="m5.large",zone="a"} 0
+karpenter_cloudprovider_instance_type_offering_available{capacity_type="reserved",instance_type="m5.large",zone="b"} 1
+# HELP karpenter_cloudprovider_instance_type_offering_price_estimate Estimated price of the offering in dollars per hour.
+# TYPE karpenter_cloudprovider_instance_type_offering_price_estimate gauge
+karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="on-demand",instance_type="m5.large",zone="a"} 0.1
+karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="on-demand",instance_type="m5.large",zone="b"} 0.1
+karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="reserved",instance_type="m5.large",zone="b"} 1e-08
+`), "karpenter_cloudprovider_instance_type_offering_available", "karpenter_cloudprovider_instance_type_offering_price_estimate"); err != nil {
+		t.Error(err)
+	}
 }
