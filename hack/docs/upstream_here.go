@@ -51,6 +51,9 @@ func whatIsHere(root string) (here, error) {
 	if h["chart"], err = chartValues(filepath.Join(root, "charts/karpenter/values.yaml")); err != nil {
 		return nil, err
 	}
+	if h["controllers"], err = controllerNames(root); err != nil {
+		return nil, err
+	}
 	used, err := usedNames(root)
 	if err != nil {
 		return nil, err

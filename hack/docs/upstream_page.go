@@ -14,6 +14,7 @@ var sectionTitles = []struct {
 	columns        []string
 }{
 	{"metrics", "Metrics", []string{"Metric", "Type", "Labels", "Values"}},
+	{"controllers", "Controllers", []string{"Name"}},
 	{"events", "Events", []string{"Reason", "Type", "Objects"}},
 	{"conditions", "Conditions", []string{"Type", "Objects"}},
 	{"flags", "Flags and environment variables", []string{"Flag", "Variable", "Default"}},
@@ -38,6 +39,8 @@ and whether it is the same here. A test compares each row with the code. What on
 - NODE stands for the labels ` + "`node_name`, `phase`, `managed`" + ` and one label for each well-known label of nodes.
 - KIND stands for ` + "`nodeclaim`, `nodepool`, `node`, `capacitybuffer`" + ` or a node class.
 - Values lists the label values that upstream fixes.
+- Controllers are values of the label ` + "`controller`" + ` in ` + "`karpenter_*`, `controller_runtime_*` and `workqueue_*`" + `, and of the
+  label ` + "`name`" + ` in ` + "`workqueue_*`" + `. A query for an absent one finds nothing; the note says where its work is done.
 - *Limited* names are read or written as upstream does, but do not do everything that they do there.
 - A dash as default stands for a value that is a list or an object.
 `)

@@ -22,7 +22,7 @@ type Name struct {
 // Columns is the number of columns after the name, by section.
 var Columns = map[string]int{
 	"metrics": 3, "events": 2, "conditions": 1, "flags": 2, "gates": 1, "gates of AWS": 1, "chart": 1, "annotations": 1,
-	"labels": 1, "taints": 1, "finalizers": 1, "dashboards": 1,
+	"controllers": 0, "labels": 1, "taints": 1, "finalizers": 1, "dashboards": 1,
 }
 
 // Names returns the lines of each section of names.txt.
