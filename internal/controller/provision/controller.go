@@ -202,7 +202,7 @@ func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Durati
 // round makes a plan, checks it, and executes it.
 func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	s = c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, &c.types, s))
-	c.measureZones(s)
+	c.measureZones(ctx, s)
 	plan, waits, proposed := c.planWithModes(ctx, s)
 	c.Latest.Plan(plan.Refusals)
 	held, unapproved := c.holdBack(s, plan)

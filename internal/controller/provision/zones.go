@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // measureZones sets the metric PendingPodsByEffectiveZoneCount for the pending pods of a round, without virtual pods.
-func (c *Controller) measureZones(s *model.Snapshot) {
+func (c *Controller) measureZones(ctx context.Context, s *model.Snapshot) {
 	gauge := c.Metrics.Scheduler.PendingPodsByEffectiveZoneCount
 	gauge.Reset()
 	var pods []*model.Pod
@@ -24,7 +25,7 @@ func (c *Controller) measureZones(s *model.Snapshot) {
 			pods = append(pods, p)
 		}
 	}
-	z := newZones(s, pods, c.Options.Labels.Aliases)
+	z := newZones(s, pods, c.Options.Labels.Aliases, c.Spread.Of(ctx))
 	for _, p := range pods {
 		gauge.WithLabelValues(c.Name(), z.of(p)).Inc()
 	}
@@ -43,13 +44,21 @@ type zones struct {
 	known map[string]bool
 }
 
-func newZones(s *model.Snapshot, pods []*model.Pod, aliases map[string]string) *zones {
+// newZones returns the data for the pods. defaults returns the default spread constraints of a pod that has none of its own, and may
+// be nil.
+func newZones(
+	s *model.Snapshot, pods []*model.Pod, aliases map[string]string, defaults func(*model.Pod) []corev1.TopologySpreadConstraint,
+) *zones {
 	z := &zones{snapshot: s, aliases: aliases, spreads: map[string][]topology.Rule{}, book: topology.NewBook()}
 	for _, p := range pods {
-		if len(p.Object.Spec.TopologySpreadConstraints) == 0 {
+		var ofPod []corev1.TopologySpreadConstraint
+		if defaults != nil && len(p.Object.Spec.TopologySpreadConstraints) == 0 {
+			ofPod = defaults(p)
+		}
+		if len(p.Object.Spec.TopologySpreadConstraints)+len(ofPod) == 0 {
 			continue
 		}
-		for _, r := range topology.Of(p.Object, noNamespaces, nil) {
+		for _, r := range topology.Of(p.Object, noNamespaces, ofPod) {
 			if r.Kind == topology.Spread && !r.Soft && r.Term.Key == corev1.LabelTopologyZone {
 				z.book.Number(r.Term)
 				z.spreads[p.Key] = append(z.spreads[p.Key], r)

@@ -125,9 +125,26 @@ func TestEffectiveZone(t *testing.T) {
 			p := model.NewPod(&corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", Labels: map[string]string{"app": "web"}}, Spec: tt.spec,
 			})
-			if got := newZones(threeZones(), []*model.Pod{p}, apiv1.CoreLabels().Aliases).of(p); got != tt.want {
+			if got := newZones(threeZones(), []*model.Pod{p}, apiv1.CoreLabels().Aliases, nil).of(p); got != tt.want {
 				t.Errorf("zone is %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// Default spread constraints count for pods without constraints of their own.
+func TestEffectiveZoneOfDefaultSpread(t *testing.T) {
+	defaults := func(*model.Pod) []corev1.TopologySpreadConstraint { return spreadOver(nil) }
+	affinity := inZones([]string{"a", "b"})
+	own := spreadOver(func(c *corev1.TopologySpreadConstraint) { c.WhenUnsatisfiable = corev1.ScheduleAnyway })
+	for want, spec := range map[string]corev1.PodSpec{
+		"b": {Affinity: affinity}, "flexible": {Affinity: affinity, TopologySpreadConstraints: own},
+	} {
+		p := model.NewPod(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", Labels: map[string]string{"app": "web"}}, Spec: spec,
+		})
+		if got := newZones(threeZones(), []*model.Pod{p}, nil, defaults).of(p); got != want {
+			t.Errorf("zone is %q, want %q", got, want)
+		}
 	}
 }
