@@ -244,6 +244,16 @@ var stories = []struct {
 			0s evicted web
 			0s event web Evicted: Evicted pod: Underutilized (node node-1 is being drained)`,
 	},
+	{
+		name: "the reason of a disruption that was cancelled is not told",
+		objects: []client.Object{leavingNode(), pod("web"), leavingClaim(func(c *apiv1.NodeClaim) {
+			condition.SetFalse(c, apiv1.ConditionTypeDisruptionReason, "Underutilized", "", epoch)
+		})},
+		span: time.Second,
+		want: `
+			0s evicted web
+			0s event web Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)`,
+	},
 }
 
 func TestStories(t *testing.T) {
