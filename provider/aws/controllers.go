@@ -43,7 +43,10 @@ func (p *Provider) Controllers() []Controller {
 			Reservations: p.reserved, Placements: p.placed, ReservedCapacity: s.ReservedCapacity,
 			Expressions: s.Gates.NodeClassCEL, Evaluate: p.catalog.Evaluate, Check: p.check, Isolated: s.IsolatedVPC,
 			Doubted: p.doubted,
-			Gone:    func(class *awsv1.EC2NodeClass) { p.catalog.Forget(class.UID) },
+			Gone: func(class *awsv1.EC2NodeClass) {
+				p.catalog.Forget(class.UID)
+				p.launcher.ForgetClass(class.Name)
+			},
 		}},
 		&nodeclass.Stamp{Client: c.Client, Claims: c.Writer},
 		&upkeep.Tagger{Client: c.Client, Writer: c.Writer, Instances: p.instances, Cluster: s.ClusterName},

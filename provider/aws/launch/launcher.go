@@ -119,6 +119,9 @@ func spread(started time.Time, most time.Duration) time.Duration {
 	return time.Duration(uint64(started.UnixNano()) % uint64(most))
 }
 
+// ForgetClass deletes the metrics of an EC2NodeClass that was deleted.
+func (l *Launcher) ForgetClass(class string) { l.userData.DeleteLabelValues(class) }
+
 // New returns a Launcher. Its fleet calls are cancelled when ctx is done.
 func New(ctx context.Context, c Config) *Launcher {
 	l := &Launcher{Config: c, memory: newMemory(c.Clock), approved: ttl.New[string, bool](c.Clock, approvedLife-approvedSpread+spread(c.Clock.Now(), 2*approvedSpread))}
