@@ -20,8 +20,8 @@ import (
 // nodePeriod is the interval at which the metrics of nodes are updated.
 const nodePeriod = 5 * time.Second
 
-// Nodes writes the metrics of single nodes and the utilization of the whole cluster. A model.Node is never modified. So if the snapshot has the
-// same pointer as before, only the age of the node is updated.
+// Nodes writes the metrics of single nodes and the utilization of the whole cluster. A model.Node is never modified. So if the
+// snapshot has the same pointer as before, only the age of the node is updated.
 type Nodes struct {
 	Cluster Cluster
 	Clock   clock.PassiveClock
