@@ -32,7 +32,7 @@ type NodePools struct {
 // An Allowance is the state of the budgets of one pool.
 type Allowance struct {
 	// Nodes is the number of nodes of which budgets count percentages. These are initialized or being rebooted, and their
-	// instance is not being terminated. A node that replaces another such node of the pool is not included. See counts for
+	// instance is not being terminated. A node that replaces another such node of the pool is not included. See Counts for
 	// a simulation.
 	Nodes int
 	// Disrupting is how many nodes are being disrupted. NotReady is how many of those that are not being disrupted are not
@@ -72,7 +72,7 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 	}
 	for _, n := range s.Nodes() {
 		a := b.pools[n.Pool]
-		if a == nil || !b.counts(n) {
+		if a == nil || !b.Counts(n) {
 			continue
 		}
 		if !b.double(s, n) {
@@ -103,7 +103,7 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 func (b *NodePools) double(s *model.Snapshot, n *model.Node) bool {
 	return slices.ContainsFunc(status.Replaces(n), func(claim string) bool {
 		replaced, ok := s.NodeByName(claim)
-		return ok && replaced.Pool == n.Pool && b.counts(replaced)
+		return ok && replaced.Pool == n.Pool && b.Counts(replaced)
 	})
 }
 
@@ -151,7 +151,7 @@ func (b *NodePools) Take(pools []string) {
 // bounds of budgets.
 func (b *NodePools) Force(n *model.Node) {
 	a := b.pools[n.Pool]
-	if a == nil || !b.counts(n) || disrupting(n) {
+	if a == nil || !b.Counts(n) || disrupting(n) {
 		return
 	}
 	a.Disrupting++
@@ -212,9 +212,9 @@ func isOpen(b apiv1.Budget, now time.Time) (bool, error) {
 	return !hit.IsZero() && !hit.After(now), nil // zero if the schedule has no time, such as February 30
 }
 
-// counts reports whether budgets count the node. It must be initialized or being rebooted, and the termination of its
+// Counts reports whether budgets count the node. It must be initialized or being rebooted, and the termination of its
 // instance must not have begun. If b is simulated, a Kubernetes node that is not initialized or has no claim counts as well.
-func (b *NodePools) counts(n *model.Node) bool {
+func (b *NodePools) Counts(n *model.Node) bool {
 	if !n.Managed() {
 		return b.simulated
 	}

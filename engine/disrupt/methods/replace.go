@@ -65,17 +65,19 @@ func terminateFirst(
 // refills returns a refusal if the NodePool would not soon have another node after this one is terminated, or if the drain
 // of a drifted node could last forever.
 //
-// Nodes of the NodePool that are missing or not initialized use up the budget. Otherwise the next node would be terminated
-// while the one before it is still being replaced.
+// Nodes of the NodePool that are missing or not initialized use up the budget. So do nodes that are being deleted but that
+// budgets do not count, because their instance is being terminated. Otherwise the next node would be terminated while the
+// one before it is still being replaced.
 func refills(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionReason) model.Verdict {
 	if v := c.Pool.Ready(); !v.OK() {
 		return model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
 			"NodePool %q would not launch another node: it %s", c.Pool.Name, v)}
 	}
-	missing := st.Starting[c.Pool.Name]
+	m, missing := membersOf(st, c.Pool), st.Starting[c.Pool.Name]
 	if c.Pool.Static() {
-		m := membersOf(st, c.Pool)
-		missing += max(0, int(*c.Pool.Object.Spec.Replicas)-len(m.active)-m.pending-m.deleting)
+		missing += max(0, int(*c.Pool.Object.Spec.Replicas)-len(m.active)-m.pending-(m.deleting-m.uncounted))
+	} else {
+		missing += m.uncounted
 	}
 	if v := st.Budgets.Allow(slices.Repeat([]string{c.Pool.Name}, 1+min(missing, mostLaunches)), reason); !v.OK() {
 		return v

@@ -43,10 +43,11 @@ func Scale(from *problem.State) (st *problem.State, launches []model.PlannedNode
 	return st, launches, surplus
 }
 
-// members are the nodes of a static NodePool: active ones, and how many are being replaced (pending) and deleted.
+// members are the nodes of a NodePool: active ones, and how many are being replaced (pending) and deleted. uncounted is how
+// many of the deleted ones budgets do not count, most of them because their instance is being terminated.
 type members struct {
-	active            []*problem.Candidate
-	pending, deleting int
+	active                       []*problem.Candidate
+	pending, deleting, uncounted int
 }
 
 func membersOf(st *problem.State, pool *model.Pool) (m members) {
@@ -55,6 +56,9 @@ func membersOf(st *problem.State, pool *model.Pool) (m members) {
 		case c.Node.Pool != pool.Name:
 		case c.Node.Deleting:
 			m.deleting++
+			if !st.Budgets.Counts(c.Node) {
+				m.uncounted++
+			}
 		case status.Disrupting(c.Node) || st.Taken(c):
 			m.pending++
 		default:
