@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// memory is the time for which the repairs of a claim are counted.
+	// memory is the time for which the repairs of a claim are counted, and for which a failed reboot is remembered.
 	memory = 24 * time.Hour
 	// maxReboots is how many reboots of a node are tried within memory. Then it is replaced.
 	maxReboots = 2
@@ -84,12 +84,9 @@ func Attempt(claim *apiv1.NodeClaim, now time.Time) int {
 	return n
 }
 
-// Escalates reports whether the node is replaced although its policy requires a reboot. The last reboot has failed, or
-// the node was rebooted twice in the last 24 hours.
+// Escalates reports whether the node is replaced although its policy requires a reboot, because it was rebooted twice in the
+// last 24 hours. Decide escalates after a failed reboot.
 func Escalates(claim *apiv1.NodeClaim, now time.Time) bool {
-	if failed, _ := RebootFailed(claim); failed {
-		return true
-	}
 	reboots := slices.DeleteFunc(History(claim, now), func(e Event) bool { return e.Action != RebootNode })
 	return len(reboots) >= maxReboots
 }

@@ -20,14 +20,17 @@ type Match struct {
 	Reason string
 	// EligibleAt is when the toleration of the policy has passed.
 	EligibleAt time.Time
+	// RebootFailed is true if the last reboot of the node failed, and the condition began to fail before that or within the 24
+	// hours after it.
+	RebootFailed bool
 }
 
 // Matches returns the policies that match the conditions of the node, whether or not their tolerations have passed.
 //
 // The toleration begins at the last transition of the condition. It begins earlier if the condition was healthy only
-// for a short time (see UnhealthySince). It never begins before the creation of the node. After a reboot it begins
-// again. After a failed reboot there is no toleration: the node is eligible at the later of the failure and the last
-// transition.
+// for a short time (see UnhealthySince). It never begins before the creation of the node. After a successful reboot it
+// begins again. After a failed reboot there is no toleration if Match.RebootFailed: the match is then eligible at the later
+// of the failure and the last transition.
 func (p *Policies) Matches(node *corev1.Node, claim *apiv1.NodeClaim) []Match {
 	if p == nil || node == nil {
 		return nil
@@ -38,8 +41,10 @@ func (p *Policies) Matches(node *corev1.Node, claim *apiv1.NodeClaim) []Match {
 	var matches []Match
 	for _, c := range node.Status.Conditions {
 		for _, policy := range p.of(node, c) {
-			m := Match{Policy: policy, Reason: c.Reason, EligibleAt: since(node, claim, c).Add(policy.TolerationDuration)}
-			if failed, at := RebootFailed(claim); failed && m.EligibleAt.After(at) {
+			begins := since(node, claim, c)
+			m := Match{Policy: policy, Reason: c.Reason, EligibleAt: begins.Add(policy.TolerationDuration)}
+			failed, at := rebootFailed(claim)
+			if m.RebootFailed = failed && begins.Before(at.Add(memory)); m.RebootFailed && m.EligibleAt.After(at) {
 				m.EligibleAt = model.Later(at, c.LastTransitionTime.Time)
 			}
 			matches = append(matches, m)
@@ -79,8 +84,8 @@ func since(node *corev1.Node, claim *apiv1.NodeClaim, c corev1.NodeCondition) ti
 	return begins
 }
 
-// RebootFailed reports whether the last reboot of the claim's node failed, and when.
-func RebootFailed(claim *apiv1.NodeClaim) (bool, time.Time) {
+// rebootFailed reports whether the last reboot of the claim's node failed, and when.
+func rebootFailed(claim *apiv1.NodeClaim) (bool, time.Time) {
 	c := condition.Get(claim, apiv1.ConditionTypeRebooting)
 	if c == nil || c.Reason != apiv1.ReasonRebootFailed {
 		return false, time.Time{}
@@ -90,7 +95,8 @@ func RebootFailed(claim *apiv1.NodeClaim) (bool, time.Time) {
 
 // Decide merges the matches whose tolerations have passed. ok is false if there is none. The action is the most
 // disruptive one. Equal actions are decided by priority, then by the time of eligibility, then by condition type. The
-// drain bound is the shortest of all matches whose tolerations have passed, nil if none of them has a bound.
+// drain bound is the shortest of all matches whose tolerations have passed, nil if none of them has a bound. A reboot is
+// escalated to a replacement if one of these matches has RebootFailed.
 //
 // The score ranks nodes. The score of a match is the rank of its priority, plus one for each half hour since its
 // toleration has passed. The highest score is returned.
@@ -110,6 +116,9 @@ func (p *Policies) Decide(matches []Match, now time.Time) (r model.Repair, score
 	for _, m := range eligible {
 		if d := m.TerminationGracePeriod; d != nil && (r.DrainBound == nil || *d < *r.DrainBound) {
 			r.DrainBound, r.DrainBoundBy = d, m.ConditionType
+		}
+		if r.Reboot && m.RebootFailed {
+			r.Reboot, r.Escalated = false, true
 		}
 		score = max(score, float64(p.ranks[m.Priority])+now.Sub(m.EligibleAt).Minutes()/30)
 	}

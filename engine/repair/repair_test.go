@@ -106,6 +106,7 @@ func TestMatches(t *testing.T) {
 		{"from the creation of the node", young, nil, "RebootNode 9m0s"},
 		{"again after a reboot", node(failing("GPU", "XID48", time.Hour)), rebooted(apiv1.ReasonRebootSucceeded, 3*time.Minute), "RebootNode 7m0s"},
 		{"at once after a failed reboot", node(failing("GPU", "XID48", time.Minute)), rebooted(apiv1.ReasonRebootFailed, 3*time.Minute), "RebootNode -1m0s"},
+		{"a day after a failed reboot", node(failing("GPU", "XID48", time.Minute)), rebooted(apiv1.ReasonRebootFailed, 25*time.Hour), "RebootNode 9m0s"},
 	} {
 		var got []string
 		for _, m := range policies.Matches(tt.node, tt.claim) {
@@ -162,8 +163,29 @@ func TestHistory(t *testing.T) {
 	if repair.Escalates(claim, epoch.Add(36*time.Hour)) {
 		t.Error("a reboot of more than 24 hours ago counts")
 	}
-	if !repair.Escalates(rebooted(apiv1.ReasonRebootFailed, time.Hour), epoch) {
-		t.Error("a node whose reboot failed is rebooted again")
+}
+
+// A node whose reboot failed is replaced, also a day later if its condition has been failing since then. A condition that
+// begins to fail a day later is repaired by a reboot again.
+func TestFailedRebootEscalates(t *testing.T) {
+	policies, err := repair.Compile([]repair.Policy{policy(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		failing, rebooted time.Duration // how long ago
+		escalated         bool
+	}{
+		{time.Minute, time.Hour, true},
+		{60 * time.Hour, 50 * time.Hour, true},
+		{time.Hour, 50 * time.Hour, false},
+	} {
+		n := node(failing("GPU", "XID48", tt.failing))
+		n.CreationTimestamp.Time = epoch.Add(-100 * time.Hour)
+		r, _, ok := policies.Decide(policies.Matches(n, rebooted(apiv1.ReasonRebootFailed, tt.rebooted)), epoch)
+		if !ok || r.Reboot == tt.escalated || r.Escalated != tt.escalated {
+			t.Errorf("failing for %s, reboot failed %s ago: due %t, reboots %t, escalated %t", tt.failing, tt.rebooted, ok, r.Reboot, r.Escalated)
+		}
 	}
 }
 
