@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -16,7 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// initialize sets the condition Initialized once the node is ready. It deletes the claim after InitializationTimeout if
+// initialize sets the condition Initialized once the node is ready. It deletes the claim at InitializationTimeoutAt if
 // the node runs no pods. A node that runs pods is removed only by repair or expiry.
 func initialize(v View) (j Judgement) {
 	reason, message := unready(v)
@@ -37,8 +38,10 @@ func initialize(v View) (j Judgement) {
 // abandon deletes the claim if InitializationTimeout has passed and its node runs no pods. Otherwise it sets Requeue to the
 // remaining time, or to recheckPods if pods may run there.
 func (j *Judgement) abandon(v View) {
-	left := InitializationTimeoutAt(v.Claim).Sub(v.Now)
+	at, ok := InitializationTimeoutAt(v.Claim)
+	left := at.Sub(v.Now)
 	switch {
+	case !ok:
 	case left > 0:
 		j.Requeue = left
 	case len(v.Nodes) > 1 || slices.ContainsFunc(v.Pods, occupies):
@@ -51,10 +54,18 @@ func (j *Judgement) abandon(v View) {
 // recheckPods is the interval between checks of a node that is not initialized in time but runs pods.
 const recheckPods = 10 * time.Minute
 
-// InitializationTimeoutAt returns when a registered claim is deleted if its node is not initialized and runs no pods.
-func InitializationTimeoutAt(claim *apiv1.NodeClaim) time.Time {
-	c := condition.Get(claim, apiv1.ConditionTypeRegistered)
-	return c.LastTransitionTime.Add(InitializationTimeout)
+// InitializationTimeoutAt returns when a registered claim is deleted if its node is not initialized and runs no pods. The
+// timeout begins again when a reboot of the node has succeeded, because the node must then be initialized again. After a
+// failed reboot ok is false: the node stays until repair has replaced it.
+func InitializationTimeoutAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
+	begins := condition.Get(claim, apiv1.ConditionTypeRegistered).LastTransitionTime.Time
+	if r := condition.Get(claim, apiv1.ConditionTypeRebooting); r != nil && r.Status == metav1.ConditionFalse {
+		if r.Reason == apiv1.ReasonRebootFailed {
+			return time.Time{}, false
+		}
+		begins = model.Later(begins, r.LastTransitionTime.Time)
+	}
+	return begins.Add(InitializationTimeout), true
 }
 
 // occupies reports whether the pod prevents the deletion of its node by abandon. The pod has not completed, and is

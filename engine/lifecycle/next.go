@@ -17,8 +17,8 @@ const (
 	LaunchTimeout = 5 * time.Minute
 	// joinTime is the time after the launch timeout at which a claim without a registered node is deleted.
 	joinTime = 10 * time.Minute
-	// InitializationTimeout is the time after its registration at which a claim whose node is not initialized is
-	// deleted, if the node runs no pods.
+	// InitializationTimeout is the time after its registration, or after a reboot, at which a claim whose node is not
+	// initialized is deleted, if the node runs no pods.
 	InitializationTimeout = time.Hour
 )
 

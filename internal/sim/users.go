@@ -233,15 +233,31 @@ func (u users) pools() (out []client.Object) {
 	return out
 }
 
-// cordon makes some nodes unschedulable for a while.
+// cordon marks some nodes as unschedulable for a while.
 func (u users) cordon(e Event) error {
-	set := func(name string, unschedulable bool) error {
+	return u.changeNodes(e, func(n *corev1.Node, begins bool) { n.Spec.Unschedulable = begins })
+}
+
+// taint gives some nodes a taint with a key for a while, as an agent does that starts again.
+func (u users) taint(e Event) error {
+	return u.changeNodes(e, func(n *corev1.Node, begins bool) {
+		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == e.Args[0] })
+		if begins {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: e.Args[0], Effect: corev1.TaintEffectNoSchedule})
+		}
+	})
+}
+
+// changeNodes changes some nodes when the event begins, and changes them back when it ends. A node that was deleted in
+// the meantime is left out.
+func (u users) changeNodes(e Event, change func(n *corev1.Node, begins bool)) error {
+	set := func(name string, begins bool) error {
 		n, ok := kubeapi.Find[*corev1.Node](u.server, "", name)
 		if !ok {
 			return nil
 		}
 		n = n.DeepCopy()
-		n.Spec.Unschedulable = unschedulable
+		change(n, begins)
 		_, err := kubeapi.Update(u.server, n)
 		return err
 	}

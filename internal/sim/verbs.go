@@ -82,6 +82,7 @@ func userVerbs() map[string]verb {
 		"break-pool":    {usage: "POOL for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakPool)},
 		"break-class":   {usage: "CLASS for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakClass)},
 		"untaint":       {usage: "KEY", least: 1, most: 1, do: do(users.untaint)},
+		"taint":         {usage: "KEY N for D", least: 2, most: 2, lasts: true, do: do(users.taint)},
 		"taint-new":     {usage: "KEY for D", least: 1, most: 1, lasts: true, do: do(users.taintNew)},
 		"former-hashes": {do: do(users.formerHashes)},
 		"annotate":      {usage: "KIND KEY=VALUE N", least: 3, most: 3, do: do(users.annotate)},
