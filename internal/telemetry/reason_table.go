@@ -53,7 +53,7 @@ func Reasons() []Reason {
 		{Name: EventFailedConsistencyCheck, Type: warning, Objects: "NodeClaim",
 			When: "the node has less than 90% of the expected capacity"},
 		{Name: EventDisruptionBlocked, Type: normal, Objects: nodeAndClaim + ", NodePool",
-			When: "the node cannot be disrupted (a new cause is reported at once), or the disruption budgets of the NodePool allow none now " +
+			When: "the node cannot be disrupted, or has no NodePool (a new cause is reported at once), or the disruption budgets of the NodePool allow none now " +
 				"(NodePool: not repeated for 1 min)"},
 		{Name: EventUnconsolidatable, Type: normal, Objects: nodeAndClaim, Dedupe: long,
 			When: "consolidation does not remove the node, for the reason in the message (another kind of reason is reported at once)"},

@@ -184,38 +184,56 @@ const (
 // that do not explain costs.
 func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 	for _, b := range d.Blocked {
-		switch b.Verdict.Rule {
-		case model.RuleAnnotation, model.RuleNominated, model.RulePDB, model.RuleNoPlace, model.RuleLimit:
-			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked,
-				cannotDisrupt+explain.Sentence(b.Verdict), string(b.Verdict.Rule))
-		case model.RuleUnhealthy:
+		if b.Verdict.Rule == model.RuleUnhealthy {
 			c.tellRepairBlocked(s, b)
-		case model.RulePayback:
-			if b.Verdict.Cause == model.CauseBalanced {
-				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventConsolidationRejected, cannotConsolidate+explain.Sentence(b.Verdict))
-				continue
-			}
-			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable,
-				cannotConsolidate+explain.Sentence(b.Verdict), string(b.Verdict.Rule))
-		case model.RulePrice, model.RuleSpot, model.RuleUndo, model.RulePolicy:
-			if stopsDisruption(b.Verdict.Cause) {
-				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+explain.Sentence(b.Verdict))
-				continue
-			}
-			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable,
-				cannotConsolidate+explain.Sentence(b.Verdict), string(b.Verdict.Rule))
+			continue
+		}
+		switch reason := reasonOf(b.Verdict); reason {
+		case "":
+		case telemetry.EventDisruptionBlocked:
+			c.publish(b.Node, corev1.EventTypeNormal, reason, cannotDisrupt+explain.Sentence(b.Verdict), string(b.Verdict.Rule))
+		case telemetry.EventConsolidationRejected:
+			c.publish(b.Node, corev1.EventTypeNormal, reason, cannotConsolidate+explain.Sentence(b.Verdict))
+		default:
+			c.publish(b.Node, corev1.EventTypeNormal, reason, cannotConsolidate+explain.Sentence(b.Verdict), string(b.Verdict.Rule))
 		}
 	}
+	c.tellWithoutPool(s)
 	c.tellPools(s)
 }
 
-// stopsDisruption reports whether the cause blocks all voluntary disruption of a node, and not only its consolidation.
-func stopsDisruption(cause model.Cause) bool {
-	switch cause {
-	case model.CausePaused, model.CausePoolPaused, model.CauseRateLimit, model.CauseZoneShifted:
-		return true
+// reasonOf returns the reason of the event about a node that is not disrupted, empty for no event. It is Unconsolidatable only
+// if the verdict keeps the node from consolidation alone.
+func reasonOf(v model.Verdict) string {
+	switch v.Rule {
+	case model.RuleAnnotation, model.RuleNominated, model.RulePDB, model.RuleNoPlace, model.RuleLimit:
+		return telemetry.EventDisruptionBlocked
+	case model.RulePayback:
+		if v.Cause == model.CauseBalanced {
+			return telemetry.EventConsolidationRejected
+		}
+		return telemetry.EventUnconsolidatable
+	case model.RulePrice, model.RuleSpot, model.RuleUndo, model.RuleBuffer:
+		return telemetry.EventUnconsolidatable
+	case model.RulePolicy:
+		switch v.Cause {
+		case model.CauseStatic, model.CauseNever, model.CauseWhenEmpty, model.CauseUnpriced, model.CauseOldPrices:
+			return telemetry.EventUnconsolidatable
+		}
+		return telemetry.EventDisruptionBlocked
 	}
-	return false
+	return ""
+}
+
+// tellWithoutPool publishes an event on each initialized node whose NodeClaim has no NodePool. It is no candidate for
+// disruption.
+func (c *Controller) tellWithoutPool(s *model.Snapshot) {
+	for _, n := range s.Nodes() {
+		if n.Managed() && n.Pool == "" && n.Initialized && !n.Deleting {
+			c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+"NodeClaim has no label "+
+				apiv1.NodePoolLabelKey+": only nodes of a NodePool are disrupted voluntarily or repaired", string(model.RulePolicy))
+		}
+	}
 }
 
 // tellPools publishes events on NodePools whose budgets allow no disruption, for each reason that consumes budgets.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -126,4 +127,55 @@ func TestBlockedForAnotherReason(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The event says whether all disruption of the node is blocked, or its consolidation alone.
+func TestReasonsOfBlockedNodes(t *testing.T) {
+	policy := func(c model.Cause) model.Verdict { return model.Verdict{Rule: model.RulePolicy, Cause: c} }
+	for _, tt := range []struct {
+		verdict model.Verdict
+		want    string
+	}{
+		{policy(model.CauseNoNodePool), telemetry.EventDisruptionBlocked},
+		{policy(model.CauseSurplus), telemetry.EventDisruptionBlocked},
+		{policy(model.CauseFeatureGate), telemetry.EventDisruptionBlocked},
+		{policy(model.CauseBackoff), telemetry.EventDisruptionBlocked},
+		{policy(model.CauseExpiring), telemetry.EventDisruptionBlocked},
+		{policy(model.CausePaused), telemetry.EventDisruptionBlocked},
+		{policy(model.CauseNever), telemetry.EventUnconsolidatable},
+		{policy(model.CauseStatic), telemetry.EventUnconsolidatable},
+		{model.Verdict{Rule: model.RuleSpot, Cause: model.CauseFeatureGate}, telemetry.EventUnconsolidatable},
+		{model.Verdict{Rule: model.RuleBuffer, Subject: "default/spare"}, telemetry.EventUnconsolidatable},
+		{model.Verdict{Rule: model.RuleRecent}, ""},
+	} {
+		w, heard := newWorld(t, "100%", 1), &ear{}
+		w.Events = heard
+		s := w.Cluster.Snapshot()
+		n, _ := s.NodeByName("node-0")
+		w.tellBlocked(s, disrupt.Decision{Blocked: []model.Blocked{{Node: n, Verdict: tt.verdict}}})
+		for _, reason := range []string{telemetry.EventDisruptionBlocked, telemetry.EventUnconsolidatable} {
+			var want []string
+			if reason == tt.want {
+				want = []string{"claim-0", "node-0"}
+			}
+			if got := heard.about(reason); !slices.Equal(got, want) {
+				t.Errorf("%q: %s is on %v, want %v", tt.verdict, reason, got, want)
+			}
+		}
+	}
+}
+
+// A NodeClaim without a NodePool is not disrupted, and an event says so.
+func TestNodeWithoutNodePool(t *testing.T) {
+	w, heard := newWorld(t, "100%", 1), &ear{}
+	w.Events = heard
+	claim, node := &apiv1.NodeClaim{}, &corev1.Node{}
+	w.get("claim-0", claim)
+	w.get("node-0", node)
+	delete(claim.Labels, apiv1.NodePoolLabelKey)
+	delete(node.Labels, apiv1.NodePoolLabelKey)
+	w.Cluster.Set(claim)
+	w.Cluster.Set(node)
+	w.tellBlocked(w.Cluster.Snapshot(), disrupt.Decision{})
+	wantAbout(t, heard, telemetry.EventDisruptionBlocked, "claim-0", "node-0")
 }
