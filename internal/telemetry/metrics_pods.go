@@ -23,8 +23,8 @@ type PodMetrics struct {
 	ProvisioningUnboundTimeSeconds             *prometheus.GaugeVec
 	ProvisioningSchedulingUndecidedTimeSeconds *prometheus.GaugeVec
 
-	// DrainedTotal has the label reason. Its value is the reason of the claim's condition DisruptionReason, or "Forceful
-	// Termination" if the claim has none.
+	// DrainedTotal has the label reason. Its value is the reason of the claim's condition DisruptionReason, "Forceful
+	// Termination" if that is not True, and empty if the claim is not known.
 	DrainedTotal *prometheus.CounterVec
 	// EvictionRequestsTotal has the label code. Its value is the HTTP status of the API server's response.
 	EvictionRequestsTotal *prometheus.CounterVec

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,13 +132,17 @@ func (c *Controller) saveConditions(ctx context.Context, before, claim *apiv1.No
 	return nil
 }
 
-// cause returns the reason for the drain, for events and metrics: that of the claim's condition DisruptionReason if it is True,
-// otherwise "Forceful Termination".
+// forceful is the reason for a drain that no disruption has begun.
+const forceful = "Forceful Termination"
+
+// cause returns the reason for the drain, for metrics: that of the claim's condition DisruptionReason if it is True, otherwise
+// forceful. It is empty if the claim is nil.
 func cause(claim *apiv1.NodeClaim) string {
-	if claim != nil {
-		if why := condition.Get(claim, apiv1.ConditionTypeDisruptionReason); why != nil && why.Status == metav1.ConditionTrue && why.Reason != "" {
-			return why.Reason
-		}
+	switch {
+	case claim == nil:
+		return ""
+	case condition.IsTrue(claim, apiv1.ConditionTypeDisruptionReason):
+		return condition.Get(claim, apiv1.ConditionTypeDisruptionReason).Reason
 	}
-	return "Forceful Termination"
+	return forceful
 }

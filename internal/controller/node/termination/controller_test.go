@@ -104,6 +104,25 @@ func TestInstanceNotListedYet(t *testing.T) {
 	}
 }
 
+// The reason of a drain is that of the disruption, if there is one. It is empty in metrics if the claim is not known.
+func TestCauseOfDrain(t *testing.T) {
+	disrupted := leavingClaim()
+	condition.SetTrueWithReason(disrupted, apiv1.ConditionTypeDisruptionReason, "Drifted", "", epoch)
+	cancelled := leavingClaim()
+	condition.SetFalse(cancelled, apiv1.ConditionTypeDisruptionReason, "Drifted", "", epoch)
+	for name, tt := range map[string]struct {
+		claim *apiv1.NodeClaim
+		want  string
+	}{
+		"disrupted": {disrupted, "Drifted"}, "cancelled": {cancelled, "Forceful Termination"},
+		"deleted": {leavingClaim(), "Forceful Termination"}, "no claim": {nil, ""},
+	} {
+		if got := cause(tt.claim); got != tt.want {
+			t.Errorf("%s: the cause is %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	w := newWorld(t, leavingNode(), leavingClaim(), pod("web"), pod("held"))
 	w.budgetOpens["held"] = epoch.Add(100 * time.Millisecond)

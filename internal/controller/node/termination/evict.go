@@ -1,6 +1,7 @@
 package termination
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,11 +102,12 @@ func (c *Controller) deleteByForce(ctx context.Context, d *departure, f drain.De
 	return nil
 }
 
-// told publishes an event about an evicted or deleted pod, and counts the pod.
+// told publishes an event about an evicted or deleted pod, and counts the pod. Without a claim the cause in the event is
+// forceful.
 func (c *Controller) told(d *departure, pod *corev1.Pod, reason string, message func(cause string) string) {
 	why := cause(d.claim)
 	c.Metrics.Pods.DrainedTotal.WithLabelValues(why).Inc()
 	c.Events.Publish(telemetry.Event{
-		Object: pod, Type: corev1.EventTypeNormal, Reason: reason, Message: message(why),
+		Object: pod, Type: corev1.EventTypeNormal, Reason: reason, Message: message(cmp.Or(why, forceful)),
 	})
 }
