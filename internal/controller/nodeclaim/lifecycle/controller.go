@@ -128,11 +128,15 @@ func (c *Controller) interrupt(
 // fromSlice maps a ResourceSlice to the claim of its node.
 func (c *Controller) fromSlice(ctx context.Context, o client.Object) []ctrl.Request {
 	slice, ok := o.(*resourcev1.ResourceSlice)
-	if !ok || slice.Spec.NodeName == nil {
+	if !ok {
 		return nil
 	}
+	name, _ := nodeOf(slice)
 	node := &corev1.Node{}
-	if err := c.Client.Get(ctx, types.NamespacedName{Name: *slice.Spec.NodeName}, node); err != nil {
+	if name == "" {
+		return nil
+	}
+	if err := c.Client.Get(ctx, types.NamespacedName{Name: name}, node); err != nil {
 		return nil // The node does not exist yet. Its creation will trigger a reconcile.
 	}
 	found, err := lookup.ClaimsOf(ctx, c.Client, node)
@@ -174,7 +178,7 @@ func (c *Controller) look(ctx context.Context, claim *apiv1.NodeClaim) (v lifecy
 		}
 	}
 	if c.DRA {
-		v.Slices, err = c.slicesOf(ctx, v.Nodes[0].Name)
+		v.Slices, err = c.slicesOf(ctx, v.Nodes[0])
 	}
 	return v, hookErr, err
 }
@@ -191,16 +195,31 @@ func (c *Controller) podsOf(ctx context.Context, node string) ([]*corev1.Pod, er
 	return pods, nil
 }
 
-func (c *Controller) slicesOf(ctx context.Context, node string) ([]*resourcev1.ResourceSlice, error) {
+func (c *Controller) slicesOf(ctx context.Context, node *corev1.Node) ([]*resourcev1.ResourceSlice, error) {
 	var list resourcev1.ResourceSliceList
 	if err := c.Client.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("list resource slices: %w", err)
 	}
 	var slices []*resourcev1.ResourceSlice
 	for i := range list.Items {
-		if name := list.Items[i].Spec.NodeName; name != nil && *name == node {
+		if name, uid := nodeOf(&list.Items[i]); name == node.Name && (uid == "" || uid == node.UID) {
 			slices = append(slices, &list.Items[i])
 		}
 	}
 	return slices, nil
+}
+
+// nodeOf returns the name of the node whose devices the slice lists, empty if it lists those of no single node. That is
+// the node of spec.nodeName, or the Node that owns the slice. The second result is the UID of the owner, empty for a slice with
+// spec.nodeName.
+func nodeOf(slice *resourcev1.ResourceSlice) (name string, uid types.UID) {
+	if slice.Spec.NodeName != nil {
+		return *slice.Spec.NodeName, ""
+	}
+	for _, o := range slice.OwnerReferences {
+		if o.APIVersion == "v1" && o.Kind == "Node" {
+			return o.Name, o.UID
+		}
+	}
+	return "", ""
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -47,6 +48,35 @@ func TestDynamicResources(t *testing.T) {
 	}
 	if got := b.fromSlice(t.Context(), elsewhere); got != nil {
 		t.Errorf("a slice of a node that is not there wakes %v", got)
+	}
+	b.pass("a")
+	b.want("Initialized", b.Condition("a", "Initialized"), "True Initialized")
+}
+
+// A ResourceSlice may have a node selector instead of a node name. It counts for the Node that owns it.
+func TestOwnedSlices(t *testing.T) {
+	claim := world.Claim("a")
+	claim.Annotations = map[string]string{apiv1.RequestedDRADriversAnnotationKey: "gpu.example.com"}
+	b := newBench(t, claim)
+	b.DRA = true
+	b.pass("a")
+	node := world.Node("n1", "fake://zone-a/i-1")
+	node.UID = "n1-uid"
+	b.Add(node)
+	owned := func(name string, uid types.UID) *resourcev1.ResourceSlice {
+		s := slice(name, "")
+		s.Spec.NodeName = nil
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: uid}}
+		return s
+	}
+	b.Add(owned("s0", "earlier"))
+	b.pass("a")
+	b.want("Initialized", b.Condition("a", "Initialized"), "Unknown DRADriverPoolsNotPublished")
+
+	here := owned("s1", node.UID)
+	b.Add(here)
+	if got := b.fromSlice(t.Context(), here); len(got) != 1 || got[0].Name != "a" {
+		t.Errorf("a slice that the node owns wakes %v, want claim a", got)
 	}
 	b.pass("a")
 	b.want("Initialized", b.Condition("a", "Initialized"), "True Initialized")
