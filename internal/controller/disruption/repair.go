@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
@@ -144,20 +145,21 @@ func (c *Controller) countRepaired(n *model.Node, condition string, bound *time.
 }
 
 // tellRepairBlocked publishes the reason why an unhealthy node is not repaired. If the reason blocks all repair in its NodePool,
-// the event is a warning and is also published on the NodePool.
+// the event is a warning and is also published on the NodePool. With legacy repair it is on the node only, as in upstream.
 func (c *Controller) tellRepairBlocked(s *model.Snapshot, b model.Blocked) {
 	if b.Verdict.Cause != model.CauseNone {
 		c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+b.Verdict.String())
 		return
 	}
-	events := []telemetry.Event{
-		{Object: b.Node.Object, Dedupe: []string{string(b.Node.Object.UID)}},
-		{Object: b.Node.Claim, Dedupe: []string{string(b.Node.Claim.UID)}},
+	objects := []client.Object{b.Node.Object}
+	if !c.Options.LegacyRepair {
+		objects = append(objects, b.Node.Claim)
+		if p, ok := s.Pool(b.Node.Pool); ok {
+			objects = append(objects, p.Object)
+		}
 	}
-	if p, ok := s.Pool(b.Node.Pool); ok {
-		events = append(events, telemetry.Event{Object: p.Object, Dedupe: []string{string(p.Object.UID)}})
-	}
-	for _, e := range events {
+	for _, o := range objects {
+		e := telemetry.Event{Object: o, Dedupe: []string{string(o.GetUID())}}
 		e.Type, e.Reason, e.Message = corev1.EventTypeWarning, telemetry.EventNodeRepairBlocked, "Not repaired: "+b.Verdict.String()
 		c.Events.Publish(e)
 	}

@@ -179,3 +179,19 @@ func TestNodeWithoutNodePool(t *testing.T) {
 	w.tellBlocked(w.Cluster.Snapshot(), disrupt.Decision{})
 	wantAbout(t, heard, telemetry.EventDisruptionBlocked, "claim-0", "node-0")
 }
+
+// If repair of a NodePool is blocked, legacy repair says so on the node alone.
+func TestRepairBlocked(t *testing.T) {
+	for _, legacy := range []bool{false, true} {
+		w, heard := newWorld(t, "100%", 1), &ear{}
+		w.Events, w.Options.LegacyRepair = heard, legacy
+		s := w.Cluster.Snapshot()
+		n, _ := s.NodeByName("node-0")
+		w.tellRepairBlocked(s, model.Blocked{Node: n, Verdict: model.Verdict{Rule: model.RuleUnhealthy, Subject: "many nodes are unhealthy"}})
+		want := []string{"claim-0", "default", "node-0"}
+		if legacy {
+			want = []string{"node-0"}
+		}
+		wantAbout(t, heard, telemetry.EventNodeRepairBlocked, want...)
+	}
+}
