@@ -103,13 +103,25 @@ func EvictionCost(p *model.Pod, ignoreDeletionCost bool) float64 {
 	if !stated && !ignoreDeletionCost && !deletioncost.Written(p) {
 		text = p.Object.Annotations[corev1.PodDeletionCost]
 	}
-	v, err := strconv.ParseInt(text, 10, 32)
+	v, err := parseCost(text)
 	if err != nil {
 		v = 0
 	}
 	cost := 1 + float64(v)/math.Pow(2, 27) + float64(p.Priority())/math.Pow(2, 25)
 	return min(max(cost, -10), 10)
 }
+
+// InvalidCost returns the annotation karpenter.sh/disruption-cost of the pod if it is not an int32. Otherwise ok is false.
+func InvalidCost(p *model.Pod) (text string, ok bool) {
+	text, stated := p.Object.Annotations[apiv1.DisruptionCostAnnotationKey]
+	if !stated {
+		return "", false
+	}
+	_, err := parseCost(text)
+	return text, err != nil
+}
+
+func parseCost(text string) (int64, error) { return strconv.ParseInt(text, 10, 32) }
 
 // overlap is the assumed time for which both a node and its replacement are paid for.
 const overlap = 5 * time.Minute

@@ -87,6 +87,7 @@ type state struct {
 	measured               map[string]bool      // NodePools that have gauges
 	unpriced               map[string]bool      // names of the nodes without a known price at the last decision
 	consolidationTypes     map[types.UID]string // consolidation types of marked nodes, by the UID of the claim
+	invalidCosts           map[types.UID]string // invalid disruption costs that were logged, by the UID of the pod
 }
 
 // Intervals of disruption.
@@ -178,6 +179,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		again = min(again, settle)
 	}
 	c.tellBlocked(s, d)
+	c.tellInvalidCosts(ctx, s)
 	c.rest.noted(quiet && err == nil && !c.rolledBack, start)
 	now := c.Clock.Now()
 	rest := min(max(pause, 4*now.Sub(start)), mostRest)
