@@ -81,9 +81,10 @@ func newClient(c *cluster.Cluster) (client.WithWatch, error) {
 // tryNext prints commands for the running cluster, with the name by which the program was called.
 func (a *app) tryNext(cmd *cobra.Command, c *cluster.Cluster) {
 	self := invocation(a.dir)
+	if c.HasDashboard() {
+		fmt.Fprintf(cmd.OutOrStdout(), "\nThe dashboard shows the nodes, the money and the reasons: %s\n", c.Dashboard())
+	}
 	fmt.Fprintf(cmd.OutOrStdout(), `
-The dashboard shows the nodes, the money and the reasons: %[2]s
-
 Try next:
   %[1]s kubectl get nodepools,nodeclaims,ec2nodeclasses,nodes
   %[1]s kubectl scale deployment inflate --replicas=0   # empty nodes are drained and terminated
@@ -91,5 +92,5 @@ Try next:
   %[1]s aws ice '*/us-east-1a/*'                        # no capacity in that zone; scale up again
   %[1]s logs karpenter -f
   %[1]s down                                            # stop the cluster and delete its state
-`, self, c.Dashboard())
+`, self)
 }

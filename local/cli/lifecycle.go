@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ func (a *app) up() *cobra.Command {
 		chart        string
 		definitions  string
 		noController bool
+		dashboard    bool
 		ports        map[string]int
 	)
 	cmd := &cobra.Command{
@@ -42,7 +44,9 @@ func (a *app) up() *cobra.Command {
 			}
 			c, err := a.open(cluster.Options{
 				Out: cmd.OutOrStdout(), Ports: ports, Controller: controller, Chart: chart, ClusterAPI: definitions,
-				Settings: given(cmd, boot, state.Settings{Provider: provider, Remote: remote, NodeClasses: classes, FeatureGates: gates}),
+				Settings: given(cmd, boot, state.Settings{
+					Provider: provider, Remote: remote, NodeClasses: classes, FeatureGates: gates, Dashboard: strconv.FormatBool(dashboard),
+				}),
 			})
 			if err != nil {
 				return err
@@ -60,6 +64,7 @@ func (a *app) up() *cobra.Command {
 	flags.StringVar(&controller, "controller", beside("karpenter"), "Path of the controller's binary")
 	flags.StringVar(&chart, "chart", beside("../charts/karpenter"), "Path of the Helm chart with its permissions")
 	flags.StringVar(&definitions, "cluster-api", beside("cluster-api"), "Path of the CRDs of Cluster API")
+	flags.BoolVar(&dashboard, "dashboard", true, "Serve the dashboard and print its address; --dashboard=false leaves it out")
 	flags.BoolVar(&noController, "no-controller", false, "Do not start the controller")
 	flags.StringToIntVar(&ports, "port", nil, "Fixed port of a part, as PART=PORT")
 	return cmd
@@ -70,6 +75,7 @@ func given(cmd *cobra.Command, boot time.Duration, all state.Settings) state.Set
 	all.NodesBoot = boot.String()
 	for flag, setting := range map[string]*string{
 		"nodes-boot": &all.NodesBoot, "provider": &all.Provider, "remote": &all.Remote, "node-classes": &all.NodeClasses, "feature-gates": &all.FeatureGates,
+		"dashboard": &all.Dashboard,
 	} {
 		if !cmd.Flags().Changed(flag) {
 			*setting = ""

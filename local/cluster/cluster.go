@@ -102,6 +102,9 @@ func (c *Cluster) Endpoint() string { return "https://" + c.state.Address("kube-
 // Dashboard returns the URL of the controller's dashboard.
 func (c *Cluster) Dashboard() string { return "http://" + c.state.Address("karpenter-dashboard") + "/" }
 
+// HasDashboard reports whether a controller of this cluster serves the dashboard.
+func (c *Cluster) HasDashboard() bool { return c.state.Settings.Dashboard != "false" }
+
 // ErrNone means that there is no cluster in the directory.
 var ErrNone = errors.New("no cluster here: start one with up")
 

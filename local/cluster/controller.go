@@ -135,7 +135,7 @@ func (c *Cluster) release() chart.Release {
 		"provider": provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(), "providerAddress": c.providerAddress(),
 		"providerNodeClasses": classes, "managementKubeconfig": c.options.Management,
 		"featureGates": gateValues(c.state.Settings.FeatureGates),
-	}, "controller": map[string]any{"dashboard": map[string]any{"enabled": true}}}
+	}, "controller": map[string]any{"dashboard": map[string]any{"enabled": c.HasDashboard()}}}
 	return chart.Release{
 		Name: ControllerName, Namespace: Namespace, Kubernetes: kubernetesVersion,
 		Values: util.CoalesceTables(values, runtime.DeepCopyJSON(c.options.Values)),
@@ -161,13 +161,17 @@ func (c *Cluster) chartEnvironment() ([]string, error) {
 
 // controller returns the spec of the controller.
 func (c *Cluster) controller(s *state.State) spec {
+	dashboard := 0
+	if c.HasDashboard() {
+		dashboard = s.Ports["karpenter-dashboard"]
+	}
 	env := []string{
 		"KUBECONFIG=" + c.dir.ControllerKubeconfig(),
 		"SYSTEM_NAMESPACE=" + Namespace,
 		"LEADER_ELECTION_NAMESPACE=" + Namespace,
 		"HEALTH_PROBE_PORT=" + strconv.Itoa(s.Ports["karpenter-health"]),
 		"METRICS_PORT=" + strconv.Itoa(s.Ports["karpenter-metrics"]),
-		"DASHBOARD_PORT=" + strconv.Itoa(s.Ports["karpenter-dashboard"]),
+		"DASHBOARD_PORT=" + strconv.Itoa(dashboard),
 	}
 	if s.Settings.FeatureGates != "" {
 		env = append(env, "FEATURE_GATES="+s.Settings.FeatureGates)

@@ -53,11 +53,18 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.startController(ctx, k); err != nil {
 		return err
 	}
-	if c.options.Controller != "" {
-		c.step("dashboard is %s", c.Dashboard())
-	}
 	c.step("ready; kubeconfig is %s", c.dir.Kubeconfig())
+	if c.options.Controller != "" {
+		c.tellDashboard()
+	}
 	return nil
+}
+
+// tellDashboard prints the address of the dashboard, if there is one, as a line that scripts read.
+func (c *Cluster) tellDashboard() {
+	if c.HasDashboard() {
+		fmt.Fprintf(c.out, "dashboard %s\n", c.Dashboard())
+	}
 }
 
 // check returns an error for options that would cause a failure later.
@@ -150,6 +157,7 @@ func (c *Cluster) keepSettings() {
 		c.step("--remote is ignored: this cluster was made with --provider %s", have.Provider)
 	}
 	keep("--feature-gates", want.FeatureGates, "", &have.FeatureGates)
+	keep("--dashboard", want.Dashboard, "true", &have.Dashboard)
 }
 
 // startWatchdog starts the process that stops the cluster when this one ends. It reads from a pipe, whose other end the

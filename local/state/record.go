@@ -34,6 +34,8 @@ type Settings struct {
 	NodeClasses string `json:"nodeClasses,omitempty"`
 	// FeatureGates are the feature gates of the controller, as Name=true,Name=false.
 	FeatureGates string `json:"featureGates,omitempty"`
+	// Dashboard is "false" if the controller serves no dashboard, otherwise "true".
+	Dashboard string `json:"dashboard,omitempty"`
 }
 
 // Exists reports whether d is the directory of a cluster.

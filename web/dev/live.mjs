@@ -151,7 +151,7 @@ export class LiveCluster {
   /** Starts the cluster and returns the address of its dashboard. */
   async start() {
     const text = await this.local("up");
-    this.url = text.match(/dashboard is (\S+)/)[1];
+    this.url = text.match(/^dashboard (\S+)$/m)[1];
     return this.url;
   }
 
