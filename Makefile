@@ -22,7 +22,7 @@ SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local
 
 CHART_VERSION ?= 0.1.0
 
-.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences web web-current web-test bench-dashboard dashboard-screenshots unit unit-rest test test-rest test-sim test-all e2e race vuln sim sim-brief soak sim-score bench bench-peers bench-seeds bench-e2e bench-backtest bench-overhead fuzz fuzz-keep gen
+.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences web web-current web-test bench-dashboard dashboard-shots dashboard-screenshots unit unit-rest test test-rest test-sim test-all e2e race vuln sim sim-brief soak sim-score bench bench-peers bench-seeds bench-e2e bench-backtest bench-overhead fuzz fuzz-keep gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -112,11 +112,14 @@ bench-dashboard: web/node_modules ## first view, frames and CPU of the dashboard
 	@cd hack && go build -o ../bin/dashdemo ./dashdemo
 	@cd web && node dev/bench.mjs ../bin/dashdemo $(DASHBOARD_NODES) $(DASHBOARD_PODS)
 
-# Set by hand for a cluster that runs: make dashboard-screenshots DASHBOARD_URL=http://127.0.0.1:8080/
+# Set by hand for a cluster that runs: make dashboard-shots DASHBOARD_URL=http://127.0.0.1:8080/
 DASHBOARD_URL ?=
 
-dashboard-screenshots: web/node_modules bin/karpenter bin/karpenter-local ## pictures of each view for docs/dashboard.md, of a live cluster that it starts, or of DASHBOARD_URL; seven minutes
+dashboard-shots: web/node_modules bin/karpenter bin/karpenter-local ## pictures of each view for docs/dashboard.md, of a live cluster that it starts, or of DASHBOARD_URL; seven minutes
 	@cd web && node dev/screenshots.mjs '$(CURDIR)/bin/karpenter-local' ../docs/images '$(DASHBOARD_URL)'
+
+# The earlier name of the target.
+dashboard-screenshots: dashboard-shots
 
 licences:
 	@for f in LICENSE NOTICE; do test -s $$f || { echo "$$f is missing"; exit 1; }; done

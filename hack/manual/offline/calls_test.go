@@ -77,6 +77,22 @@ func makes(t *testing.T, s *manual.Step, makefile string, args []string) {
 	}
 }
 
+// contractTargets are the targets of make that scripts outside the project use. Their names are fixed.
+var contractTargets = []string{"build", "bin/karpenter", "up", "down", "check", "unit", "test", "test-all", "bench-e2e", "bench", "bench-peers",
+	"sim", "sim-score", "dashboard-shots"}
+
+func TestMakefileHasTargetsOfScripts(t *testing.T) {
+	makefile, err := os.ReadFile("../../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range contractTargets {
+		if !strings.Contains(string(makefile), "\n"+target+":") {
+			t.Errorf("the Makefile has no target %s", target)
+		}
+	}
+}
+
 // The help of every command has an example, and the command accepts each of its examples.
 func TestHelpHasExamples(t *testing.T) {
 	seen := 0
