@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,5 +32,32 @@ func TestListOfScores(t *testing.T) {
 		if diff := cmp.Diff(fresh, fresh.earlier(known)); diff != "" {
 			t.Errorf("a score of another mutant, build or seed is used:\n%s", diff)
 		}
+	}
+}
+
+// The table has a fixed order of columns, because scripts read it.
+func TestTableOfScores(t *testing.T) {
+	var out strings.Builder
+	err := write(&out, []score{
+		{Mutant: "first", Caught: true, Rule: "limits", Story: "limits.txtar", Seconds: 3.4},
+		{Mutant: "second", Caught: true, Rule: "limits", Seed: 7, Seeds: 7, Seconds: 9},
+		{Mutant: "third", Seeds: 20, Seconds: 11},
+	}, "table")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{
+		{"MUTANT", "CAUGHT", "SEEDS", "SECONDS", "BY", "WITH"},
+		{"first", "yes", "0", "3", "limits", "limits"},
+		{"second", "yes", "7", "9", "limits", "seed", "7"},
+		{"third", "no", "20", "11"},
+		{"2", "of", "3", "caught"},
+	}
+	var got [][]string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.Fields(line))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the table differs (-want +got):\n%s", diff)
 	}
 }

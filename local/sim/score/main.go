@@ -16,6 +16,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -113,7 +114,7 @@ func run(ctx context.Context) error {
 		scores = append(scores, s)
 		fmt.Fprintf(os.Stderr, "  %s\n", s)
 	}
-	return write(scores, o.output)
+	return write(os.Stdout, scores, o.output)
 }
 
 // named returns the mutants with the names, in the order of the names.
@@ -147,7 +148,8 @@ func (s score) with() string {
 	return fmt.Sprintf("seed %d", s.Seed)
 }
 
-func write(scores []score, form string) error {
+// write prints the scores. Scripts read the first four columns of the table, and the last line.
+func write(out io.Writer, scores []score, form string) error {
 	caught := 0
 	for _, s := range scores {
 		if s.Caught {
@@ -155,21 +157,21 @@ func write(scores []score, form string) error {
 		}
 	}
 	if form == "json" {
-		e := json.NewEncoder(os.Stdout)
+		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
 		return e.Encode(map[string]any{"mutants": scores, "caught": caught, "of": len(scores)})
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MUTANT\tCAUGHT\tBY\tWITH\tSEEDS\tSECONDS")
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "MUTANT\tCAUGHT\tSEEDS\tSECONDS\tBY\tWITH")
 	for _, s := range scores {
 		yes := map[bool]string{true: "yes", false: "no"}[s.Caught]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%.0f\n", s.Mutant, yes, s.Rule, s.with(), s.Seeds, s.Seconds)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%.0f\t%s\t%s\n", s.Mutant, yes, s.Seeds, s.Seconds, s.Rule, s.with())
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Printf("%d of %d caught\n", caught, len(scores))
-	return nil
+	_, err := fmt.Fprintf(out, "%d of %d caught\n", caught, len(scores))
+	return err
 }
 
 // score builds a mutant, and plays the stories and then the seeds until one catches the mutant. A story catches it if an
