@@ -47,11 +47,15 @@ type auditReader struct {
 	events, bare, daemons, volumes, unread int
 }
 
+func newAuditReader(in *lines, bad *mistakes) *auditReader {
+	return &auditReader{in: in, bad: bad, shapes: map[string]int32{}, live: map[string]int{}, seen: map[string]bool{}, first: never}
+}
+
 // readAudit reads an audit log. A pod exists from its creation until it is deleted or evicted or has finished. If the
 // creation of a pod is not in the log, the pod exists from the first line of the log on. Such a pod is known only if a
 // later event has it as an object.
 func readAudit(in *lines, bad *mistakes) (*Trace, error) {
-	r := &auditReader{in: in, bad: bad, shapes: map[string]int32{}, live: map[string]int{}, seen: map[string]bool{}, first: never}
+	r := newAuditReader(in, bad)
 	if err := in.each(bad, r.line); err != nil {
 		return nil, err
 	}
@@ -224,8 +228,8 @@ func (r *auditReader) template(p *corev1.Pod) *corev1.Pod {
 	return t
 }
 
-// finish adds the warnings and the period of the log to the trace.
-func (r *auditReader) finish() {
+// warn adds the warnings about pods that were left out, or whose replay is incomplete, to the trace.
+func (r *auditReader) warn() {
 	warn := func(n int, format string) {
 		if n > 0 {
 			r.trace.Warnings = append(r.trace.Warnings, fmt.Sprintf(format, units.Grouped(n)))
@@ -234,6 +238,11 @@ func (r *auditReader) finish() {
 	warn(r.bare, "%s creations of pods without an object, which need an audit policy of level Request or RequestResponse, were left out")
 	warn(r.daemons, "%s pods of DaemonSets and static pods were left out; give the DaemonSets with -f")
 	warn(r.volumes, "%s pods have persistent volumes, whose zones are not replayed")
+}
+
+// finish adds the warnings and the period of the log to the trace.
+func (r *auditReader) finish() {
+	r.warn()
 	if r.events == 0 {
 		r.trace.Warnings = append(r.trace.Warnings, fmt.Sprintf("no completed request for pods in %s", units.Counted(r.unread, "line")))
 	}

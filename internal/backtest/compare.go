@@ -14,6 +14,8 @@ type Comparison struct {
 	End   time.Time `json:"end"`
 	// Policies are in the order in which they were given.
 	Policies []Result `json:"policies"`
+	// Seconds is the wall-clock time of the replay of all policies. Compare does not set it, because it reads no clock.
+	Seconds float64 `json:"seconds"`
 }
 
 // Compare replays the trace under each policy, several policies at a time. It calls progress, which must not be nil, from

@@ -11,6 +11,9 @@ import (
 // maxLine is the maximum length of a line in bytes. Events of an audit log have whole objects of requests and responses.
 const maxLine = 16 << 20
 
+// errLongLine is the error of a line with more than maxLine bytes.
+var errLongLine = fmt.Errorf("is longer than %d MiB", maxLine>>20)
+
 // Read reads a trace: a CSV file with a line for each pod, or an audit log of Kubernetes as JSON lines. file is its name
 // in messages. progress, which may be nil, is called from time to time with the number of lines that were read.
 func Read(file string, r io.Reader, progress func(lines int)) (*Trace, error) {
@@ -85,7 +88,7 @@ func (l *lines) next() ([]byte, error) {
 		for {
 			part, err := l.r.ReadSlice('\n')
 			if len(l.buf)+len(part) > maxLine {
-				return nil, fmt.Errorf("line %d is longer than %d MiB", l.number+1, maxLine>>20)
+				return nil, fmt.Errorf("line %d %w", l.number+1, errLongLine)
 			}
 			l.buf = append(l.buf, part...)
 			if errors.Is(err, bufio.ErrBufferFull) {

@@ -2,6 +2,7 @@ package backtest
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -231,6 +232,17 @@ type Result struct {
 	// Launched is the number of launched nodes, Peak the largest number of nodes at one time.
 	Launched int `json:"nodesLaunched"`
 	Peak     int `json:"nodesAtMost"`
+}
+
+// MarshalJSON adds the names under which scripts read three of the fields: name, pendingSecondsP95 and nodesPeak.
+func (r Result) MarshalJSON() ([]byte, error) {
+	type plain Result
+	return json.Marshal(struct {
+		Name string `json:"name"`
+		plain
+		PendingP95 float64 `json:"pendingSecondsP95"`
+		NodesPeak  int     `json:"nodesPeak"`
+	}{r.Policy, plain(r), r.Pending.P95, r.Peak})
 }
 
 // Pending has the median, the 95th percentile and the maximum of the times that pods waited for a node, in seconds.

@@ -115,6 +115,7 @@ func (s *backtesting) run(out, progress io.Writer) (err error) {
 		}()
 	}
 	last := -1
+	start := time.Now()
 	result, err := backtest.Compare(trace, policies, s.settings, func(done float64) {
 		if percent := int(done * 100); percent > last {
 			last = percent
@@ -124,6 +125,7 @@ func (s *backtesting) run(out, progress io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	result.Seconds = time.Since(start).Seconds()
 	if s.output == "json" {
 		return json.NewEncoder(out).Encode(result)
 	}

@@ -46,11 +46,9 @@ func (in *input) read(cmd *cobra.Command, p *progress, s *solver) (*offline.Case
 
 // readAll is like read, and also returns the manifests and the catalogue.
 func (in *input) readAll(cmd *cobra.Command, p *progress, s *solver) (*offline.Case, *manifest.Set, *offline.Catalogue, error) {
-	first := in.files[0]
-	if first == manifest.Stdin {
-		first = "standard input"
+	if len(in.files) > 0 {
+		p.say("reading " + titleOf(in.files[0]))
 	}
-	p.say("reading " + first)
 	set, err := manifest.Read(cmd.Context(), in.files, manifest.Options{Stdin: cmd.InOrStdin(), Legacy: converter{}})
 	if err != nil {
 		return nil, nil, nil, err
@@ -75,6 +73,14 @@ func (in *input) readAll(cmd *cobra.Command, p *progress, s *solver) (*offline.C
 	p.pause()
 	warn(cmd.ErrOrStderr(), slices.Concat(told, c.Warnings))
 	return c, set, catalogue, nil
+}
+
+// titleOf returns the name of the file for messages.
+func titleOf(file string) string {
+	if file == manifest.Stdin {
+		return "standard input"
+	}
+	return file
 }
 
 // off are the features that are known to be off in the controller.
