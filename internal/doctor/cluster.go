@@ -206,7 +206,7 @@ var classes = map[string]authorizationv1.ResourceAttributes{
 // controller's ServiceAccount.
 func (c *Cluster) rbac(ctx context.Context) {
 	missing, needed := 0, slices.Clone(wanted)
-	for _, name := range strings.Split(c.setting("provider", "KARPENTER_PROVIDER", "aws"), ",") {
+	for _, name := range strings.Split(c.Setting("provider", "KARPENTER_PROVIDER", "aws"), ",") {
 		if class, ok := classes[strings.TrimSpace(name)]; ok {
 			needed = append(needed, class)
 		}
@@ -292,10 +292,10 @@ func (c *Cluster) controller(ctx context.Context) {
 	c.deployment = d
 }
 
-// setting returns a setting of the controller from its Deployment: from a flag of the form --flag=value, or else from an
-// environment variable. If the Deployment does not have the setting, or has it only as a reference (valueFrom), the
-// argument otherwise is returned.
-func (c *Cluster) setting(flag, env, otherwise string) string {
+// Setting returns a setting of the controller from its Deployment: from a flag of the form --flag=value, or else from an
+// environment variable. If the Deployment does not have the setting, has it only as a reference (valueFrom), or was not
+// found by Check, the argument otherwise is returned.
+func (c *Cluster) Setting(flag, env, otherwise string) string {
 	if c.deployment == nil {
 		return otherwise
 	}
@@ -317,8 +317,8 @@ func (c *Cluster) setting(flag, env, otherwise string) string {
 // leader checks that a replica of the controller holds the Lease. It reports nothing if there is no Lease.
 func (c *Cluster) leader(ctx context.Context) {
 	key := client.ObjectKey{
-		Namespace: c.setting("leader-election-namespace", "LEADER_ELECTION_NAMESPACE", c.Namespace),
-		Name:      c.setting("leader-election-name", "LEADER_ELECTION_NAME", "karpenter-leader-election"),
+		Namespace: c.Setting("leader-election-namespace", "LEADER_ELECTION_NAMESPACE", c.Namespace),
+		Name:      c.Setting("leader-election-name", "LEADER_ELECTION_NAME", "karpenter-leader-election"),
 	}
 	lease := &coordinationv1.Lease{}
 	err := c.Client.Get(ctx, key, lease)

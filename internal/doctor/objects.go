@@ -141,7 +141,7 @@ func (c *Cluster) claims(ctx context.Context) {
 	var times map[schema.GroupKind]time.Duration
 	if c.JoinTimes != nil && len(claims.Items) > 0 {
 		var err error
-		if times, err = c.JoinTimes(ctx, c.setting); err != nil {
+		if times, err = c.JoinTimes(ctx, c.Setting); err != nil {
 			c.found("claims", finding.Note, "run it as a user who is allowed to read them", "the launch timeouts of providers are not known: %v", err)
 		}
 	}

@@ -1,15 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
@@ -32,27 +35,134 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote"
 )
 
+// A clusterCheck has the flags of the checks of a cluster.
+type clusterCheck struct{ namespace, deployment, as string }
+
+func (k *clusterCheck) addFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVarP(&k.namespace, "namespace", "n", "kube-system", "Namespace of the controller")
+	f.StringVar(&k.deployment, "deployment", "karpenter", "Name of the controller's Deployment")
+	f.StringVar(&k.as, "as", "", "User to impersonate, for example the controller's ServiceAccount")
+}
+
+// run checks the cluster of KUBECONFIG. It also returns the checked cluster, which knows settings of the controller. An error
+// has the exit code exitUnreachable.
+func (k *clusterCheck) run(ctx context.Context) (*doctor.Cluster, []finding.Finding, error) {
+	kube, err := clusterConfig("")
+	if err != nil {
+		return nil, nil, err
+	}
+	if k.as != "" {
+		kube.Impersonate = rest.ImpersonationConfig{UserName: k.as}
+	}
+	c, err := k.open(kube)
+	if err != nil {
+		return nil, nil, coded{exitUnreachable, err}
+	}
+	findings, err := c.Check(ctx)
+	if err != nil {
+		return nil, nil, coded{exitUnreachable, err}
+	}
+	return c, findings, nil
+}
+
+func addAWSFlags(c *cobra.Command, o *awsdoctor.Config, otherwise string) {
+	f := c.Flags()
+	f.StringVar(&o.Cluster, "cluster-name", "", "Name of the EKS cluster ("+otherwise+")")
+	f.StringVar(&o.Queue, "interruption-queue", "", "Name of the interruption queue")
+	f.StringVar(&o.NodeRole, "node-role", "", "Name of the IAM role of nodes (default KarpenterNodeRole-CLUSTER)")
+	f.StringVar(&o.Discovery, "discovery-tag", "karpenter.sh/discovery", "Tag key by which subnets and security groups are found")
+}
+
 func doctorCommand() *cobra.Command {
+	var k clusterCheck
+	var o awsdoctor.Config
+	var out output
 	c := &cobra.Command{
-		Use:   "doctor cluster|aws",
+		Use:   "doctor [cluster|aws]",
 		Short: "Check that a cluster and an AWS account have what the controller needs",
 		Long: "Check that a cluster and an AWS account have what the controller needs. Print each problem with its fix. The command\n" +
-			"changes nothing. Exit code 1 if there are errors.",
-		Example: "  karpenter doctor cluster\n  karpenter doctor aws --cluster-name production --interruption-queue production",
+			"changes nothing. Exit code 1 if there are errors, 3 if the cluster or AWS cannot be reached.\n\n" +
+			"Without a subcommand, the cluster is checked, and then AWS. The checks of AWS are skipped, with a note, if the provider\n" +
+			"is another one, if credentials or the region are missing, or if the name of the cluster is not known. The name and the\n" +
+			"interruption queue are those of the flags, or else of the controller's Deployment.",
+		Example: "  karpenter doctor\n" +
+			"  karpenter doctor --cluster-name production --interruption-queue production -o json\n" +
+			"  karpenter doctor cluster\n  karpenter doctor aws --cluster-name production --interruption-queue production",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	k.addFlags(c)
+	addAWSFlags(c, &o, "default: that of the controller's Deployment")
+	out.addFlag(c)
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
+		cluster, findings, err := k.run(cmd.Context())
+		if err != nil {
+			return err
+		}
+		more, unreachable := checkAccount(cmd.Context(), o, cluster.Setting)
+		err = tell(cmd.OutOrStdout(), out, append(findings, more...))
+		if unreachable != nil {
+			return unreachable
+		}
+		return err
 	}
 	c.AddCommand(doctorClusterCommand(), doctorAWSCommand())
 	return c
 }
 
+// checkAccount checks AWS, if the controller uses it and the command has what the check needs. Otherwise the finding is a note
+// with the reason. setting returns a setting of the controller, or its last argument if it is not set.
+func checkAccount(
+	ctx context.Context, o awsdoctor.Config, setting func(flag, env, otherwise string) string,
+) ([]finding.Finding, error) {
+	left := func(why, fix string) []finding.Finding {
+		return []finding.Finding{{Check: "aws", Level: finding.Note, Message: "AWS is not checked: " + why, Fix: fix}}
+	}
+	if used := setting("provider", "KARPENTER_PROVIDER", "aws"); o.Cluster == "" && !slices.Contains(strings.Split(used, ","), "aws") {
+		return left("the provider of the controller is "+used, ""), nil
+	}
+	o.Cluster = cmp.Or(o.Cluster, setting("cluster-name", "CLUSTER_NAME", ""))
+	o.Queue = cmp.Or(o.Queue, setting("interruption-queue", "INTERRUPTION_QUEUE", ""))
+	if o.Cluster == "" {
+		return left("the name of the EKS cluster is not known", "pass --cluster-name"), nil
+	}
+	sdk, err := loadAWS(ctx)
+	if err != nil {
+		return left(err.Error(), "set AWS_PROFILE and AWS_REGION"), nil
+	}
+	if sdk.Region == "" {
+		return left("no region is set", "set AWS_REGION"), nil
+	}
+	if _, err := sdk.Credentials.Retrieve(ctx); err != nil {
+		return left("no credentials were found: "+strings.ReplaceAll(err.Error(), "\n", "; "), "set AWS_PROFILE, or log in"), nil
+	}
+	o.AWS = sdk
+	return accountFindings(ctx, o)
+}
+
+// accountFindings checks AWS. The error has the exit code exitUnreachable.
+func accountFindings(ctx context.Context, o awsdoctor.Config) ([]finding.Finding, error) {
+	found, err := awsdoctor.Check(ctx, o)
+	if err != nil {
+		return nil, coded{exitUnreachable, err}
+	}
+	return found, nil
+}
+
+func loadAWS(ctx context.Context) (awssdk.Config, error) {
+	return awsconfig.LoadDefaultConfig(ctx, awsconfig.WithAppID("karpenter"), awsconfig.WithLogger(logging.Nop{}))
+}
+
 func doctorClusterCommand() *cobra.Command {
-	var namespace, deployment, as string
+	var k clusterCheck
 	var out output
 	c := &cobra.Command{
 		Use:   "cluster",
@@ -64,31 +174,23 @@ func doctorClusterCommand() *cobra.Command {
 			"  karpenter doctor cluster --as system:serviceaccount:kube-system:karpenter    # permissions of the controller",
 		Args: noArgs,
 	}
-	c.Flags().StringVarP(&namespace, "namespace", "n", "kube-system", "Namespace of the controller")
-	c.Flags().StringVar(&deployment, "deployment", "karpenter", "Name of the controller's Deployment")
-	c.Flags().StringVar(&as, "as", "", "User to impersonate, for example the controller's ServiceAccount")
+	k.addFlags(c)
 	out.addFlag(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := out.check(); err != nil {
 			return err
 		}
-		kube, err := clusterConfig("")
+		_, findings, err := k.run(cmd.Context())
 		if err != nil {
 			return err
-		}
-		if as != "" {
-			kube.Impersonate = rest.ImpersonationConfig{UserName: as}
-		}
-		findings, err := checkCluster(cmd.Context(), kube, namespace, deployment)
-		if err != nil {
-			return coded{exitUnreachable, err}
 		}
 		return tell(cmd.OutOrStdout(), out, findings)
 	}
 	return c
 }
 
-func checkCluster(ctx context.Context, kube *rest.Config, namespace, deployment string) ([]finding.Finding, error) {
+// open returns the cluster, not checked yet.
+func (k *clusterCheck) open(kube *rest.Config) (*doctor.Cluster, error) {
 	scheme := api.Scheme()
 	if err := errors.Join(clientscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
 		return nil, err
@@ -102,15 +204,15 @@ func checkCluster(ctx context.Context, kube *rest.Config, namespace, deployment 
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", kube.Host, err)
 	}
-	c := &doctor.Cluster{Discovery: asked, Client: reader, Namespace: namespace, Deployment: deployment, Now: time.Now()}
+	c := &doctor.Cluster{Discovery: asked, Client: reader, Namespace: k.namespace, Deployment: k.deployment, Now: time.Now()}
 	c.JoinTimes = func(ctx context.Context, setting func(flag, env, otherwise string) string) (map[schema.GroupKind]time.Duration, error) {
-		times, err := launchTimeouts(ctx, reader, namespace, setting)
+		times, err := launchTimeouts(ctx, reader, k.namespace, setting)
 		for kind, launch := range times {
 			times[kind] = lifecycle.RegistrationTimeout(launch)
 		}
 		return times, err
 	}
-	return c.Check(ctx)
+	return c, nil
 }
 
 // launchTimeouts returns the launch timeouts of Cluster API and of the remote providers that a controller in the namespace
@@ -140,10 +242,7 @@ func doctorAWSCommand() *cobra.Command {
 		Example: "  AWS_PROFILE=production karpenter doctor aws --cluster-name production --interruption-queue production",
 		Args:    noArgs,
 	}
-	c.Flags().StringVar(&o.Cluster, "cluster-name", "", "Name of the EKS cluster (required)")
-	c.Flags().StringVar(&o.Queue, "interruption-queue", "", "Name of the interruption queue")
-	c.Flags().StringVar(&o.NodeRole, "node-role", "", "Name of the IAM role of nodes (default KarpenterNodeRole-CLUSTER)")
-	c.Flags().StringVar(&o.Discovery, "discovery-tag", "karpenter.sh/discovery", "Tag key by which subnets and security groups are found")
+	addAWSFlags(c, &o, "required")
 	out.addFlag(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.Cluster == "" {
@@ -152,14 +251,14 @@ func doctorAWSCommand() *cobra.Command {
 		if err := out.check(); err != nil {
 			return err
 		}
-		sdk, err := awsconfig.LoadDefaultConfig(cmd.Context(), awsconfig.WithAppID("karpenter"), awsconfig.WithLogger(logging.Nop{}))
+		sdk, err := loadAWS(cmd.Context())
 		if err != nil {
 			return coded{exitUnreachable, fmt.Errorf("load the AWS configuration: %w (set AWS_PROFILE and AWS_REGION)", err)}
 		}
 		o.AWS = sdk
-		found, err := awsdoctor.Check(cmd.Context(), o)
+		found, err := accountFindings(cmd.Context(), o)
 		if err != nil {
-			return coded{exitUnreachable, err}
+			return err
 		}
 		return tell(cmd.OutOrStdout(), out, found)
 	}

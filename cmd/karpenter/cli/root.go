@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/karpenter-go/karpenter/internal/operator"
 )
@@ -95,12 +96,29 @@ func namesCommand(root *cobra.Command, args []string) error {
 	if err != nil || !found.HasSubCommands() {
 		return nil // ExecuteContext reports it, or there is nothing to report
 	}
-	for _, word := range rest {
-		if !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "__") { // __complete is for shells
+	for i := 0; i < len(rest); i++ {
+		switch word := rest[i]; {
+		case strings.HasPrefix(word, "-"):
+			if takesNext(found, word) {
+				i++
+			}
+		case !strings.HasPrefix(word, "__"): // __complete is for shells
 			return unknownCommand(found, word)
 		}
 	}
 	return nil
+}
+
+// takesNext reports whether word is a flag of the command whose value is the next word.
+func takesNext(c *cobra.Command, word string) bool {
+	var f *pflag.Flag
+	switch name, long := strings.CutPrefix(word, "--"); {
+	case long:
+		f = c.Flags().Lookup(name)
+	case len(word) == 2:
+		f = c.Flags().ShorthandLookup(word[1:])
+	}
+	return f != nil && f.NoOptDefVal == ""
 }
 
 // unknownCommand is the error for a word that is not a command below parent.
