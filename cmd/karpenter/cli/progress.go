@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// patience is the time after which a command without output prints its current step.
-const patience = time.Second
+// patience is the time after which a command without output prints its current step. Tests set a longer one, because they compare
+// standard error on machines of any speed.
+var patience = time.Second
 
 // A progress shows the current step of a command that takes longer than patience. On a terminal it rewrites one line,
 // otherwise it writes a line for each step.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -14,6 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	patience = time.Hour
 	testscript.Main(m, map[string]func(){
 		"karpenter": func() { os.Exit(Run(os.Args[1:], operator.Version{Number: "dev"})) },
 	})
