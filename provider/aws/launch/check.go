@@ -172,6 +172,7 @@ func (l *Launcher) rehearse(ctx context.Context, r Request, c Choice, groups []g
 	if err == nil {
 		return Finding{}, l.undo(ctx, launchedBy(fleet))
 	}
+	l.doubtUnseen(err, groups...)
 	if f, err := l.verdict(r, err, awsv1.ReasonCreateFleetAuthCheckFailed, "create fleets"); err != nil || f != (Finding{}) {
 		return f, err
 	}
@@ -193,12 +194,26 @@ func (l *Launcher) rehearseRun(ctx context.Context, r Request, c Choice, g group
 		if fault.Code(err) == fault.DryRun {
 			return Finding{}, nil
 		}
+		l.doubtUnseen(err, g)
 		if f, _ := l.verdict(r, err, reason, what); f.Again > 0 {
 			return f, nil
 		}
 		first = cmp.Or(first, err)
 	}
 	return l.verdict(r, first, reason, what)
+}
+
+// doubtUnseen makes the next check look for the launch templates of the groups in EC2 again if err says that EC2 does not
+// find them. Either they were just created, or they were deleted and have to be created again.
+func (l *Launcher) doubtUnseen(err error, groups ...group) {
+	if fault.Code(err) != fault.NoLaunchTemplate {
+		return
+	}
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.template.Name)
+	}
+	l.Shelf.Doubt(names)
 }
 
 // rehearsedSubnets returns the ids of the subnets in whose zones the type is offered, or the ids of all subnets if
@@ -270,7 +285,7 @@ func (l *Launcher) verdict(r Request, err error, reason, what string) (Finding, 
 	case fault.Throttled(err) || fault.Server(err) || errors.Is(err, context.DeadlineExceeded):
 		return Finding{Again: busyAgain, Message: "Waiting for EC2 to answer whether the controller may " + what + ": " + fault.Brief(err)}, nil
 	case fault.Code(err) == fault.NoLaunchTemplate:
-		return Finding{Again: unseenAgain, Message: "Waiting for EC2 to find the launch template that was just created"}, nil
+		return Finding{Again: unseenAgain, Message: "Waiting for EC2 to find the launch template, which is created again if it was deleted"}, nil
 	case fault.Denied(err):
 		return Finding{Reason: reason, Message: "Controller role is not authorized to " + what + ": " + fault.Brief(err) +
 			"; fix: karpenter doctor aws lists missing permissions"}, nil

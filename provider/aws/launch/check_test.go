@@ -5,14 +5,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
 // runs answers dry runs of RunInstances by subnet.
@@ -73,5 +76,23 @@ func TestDryRunsBySubnet(t *testing.T) {
 				t.Errorf("result is %q (%+v, %v) after %v, want %q after %s", got, f, err, api.asked, tt.want, tt.asked)
 			}
 		})
+	}
+}
+
+// A dry run for which EC2 does not find the launch template makes the next check look for the template again.
+func TestDryRunDoubtsTemplates(t *testing.T) {
+	class := templateClass()
+	class.Status.Subnets = []awsv1.Subnet{{ID: "a", Zone: "a"}}
+	choice := Choice{Types: []*model.InstanceType{{Name: "m5.large"}}, Offers: [][]model.Offering{{{Zone: "a"}}}}
+	g := group{members: []int{0}, template: Template{Name: "gone", Data: ec2types.RequestLaunchTemplateData{
+		NetworkInterfaces: []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{DeviceIndex: aws.Int32(0)}},
+	}}}
+	shelf := NewShelf(nil, "c", clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
+	k := shelf.slot("gone")
+	k.sure = shelf.clock.Now()
+	api := &runs{answers: map[string]error{"a": &smithy.GenericAPIError{Code: fault.NoLaunchTemplate}}}
+	l := &Launcher{Config: Config{Run: api, Shelf: shelf}}
+	if f, err := l.rehearseRun(t.Context(), Request{Class: class}, choice, g); err != nil || f.Again == 0 || shelf.fresh(k) {
+		t.Errorf("result is %+v, %v; the template counts as existing: %v", f, err, shelf.fresh(k))
 	}
 }
