@@ -23,9 +23,9 @@ type Inventory struct {
 
 // Build returns the instance types that nodes of shape s may have, in name order. A type has offerings in the zones
 // where EC2 offers it and the class has a subnet. The offerings have no price and are not available. Price returns
-// copies that have both. Build omits a type without such a zone, a type that is neither on-demand nor spot, and a
-// type that the shape or the image family excludes. It also omits a type for which the expression of maxPods has no
-// value.
+// copies that have both. Build omits a type without such a zone, a type that the shape or the image family excludes,
+// and a type for which the expression of maxPods has no value. A type that is neither on-demand nor spot has offerings
+// only in the class's reservations. Build omits it if there are none.
 func Build(inv Inventory, s Shape) []*model.InstanceType {
 	var out []*model.InstanceType
 	for _, m := range inv.Machines {
@@ -47,12 +47,8 @@ func build(m Machine, sold []string, s Shape) (*model.InstanceType, bool) {
 			}
 		}
 	}
-	var usage []string
-	for _, u := range []string{apiv1.CapacityTypeOnDemand, apiv1.CapacityTypeSpot} {
-		if slices.Contains(m.Usage, u) {
-			usage = append(usage, u)
-		}
-	}
+	reserved := s.reservedFor(m.Name, zones)
+	usage := capacityTypes(m, len(reserved) > 0)
 	if len(zones) == 0 || len(usage) == 0 || s.Family.Windows() && m.arm() {
 		return nil, false
 	}
@@ -63,10 +59,6 @@ func build(m Machine, sold []string, s Shape) (*model.InstanceType, bool) {
 	s, err := s.on(m)
 	if err != nil && s.Kubelet.MaxPods == nil && slices.Contains(s.Kubelet.Expressions, "maxPods") {
 		return nil, false // the maximum number of pods is not known
-	}
-	reserved := s.reservedFor(m.Name, zones)
-	if len(reserved) > 0 {
-		usage = append(usage, apiv1.CapacityTypeReserved)
 	}
 	reqs = reqs.With(
 		require.New(corev1.LabelTopologyZone, require.In, zones...),
@@ -99,6 +91,21 @@ func build(m Machine, sold []string, s Shape) (*model.InstanceType, bool) {
 		t.Offerings = append(t.Offerings, s.spread(reservedOffering(c, s.Zones[c.AvailabilityZone]))...)
 	}
 	return t, true
+}
+
+// capacityTypes returns the capacity types in which nodes on m can be launched. reserved is true if the class has a
+// reservation for m.
+func capacityTypes(m Machine, reserved bool) []string {
+	var out []string
+	for _, u := range []string{apiv1.CapacityTypeOnDemand, apiv1.CapacityTypeSpot} {
+		if slices.Contains(m.Usage, u) {
+			out = append(out, u)
+		}
+	}
+	if reserved {
+		out = append(out, apiv1.CapacityTypeReserved)
+	}
+	return out
 }
 
 // reservedFor returns the class's reservations of the type in the zones.

@@ -188,6 +188,29 @@ func TestTypesFollowTheWorld(t *testing.T) {
 	same("EC2 says otherwise", false)
 }
 
+// A type that is sold only as capacity blocks has offerings in the reservations of the class, and is omitted without.
+func TestTypeOfCapacityBlocksOnly(t *testing.T) {
+	c, fake, _, _ := testCatalog(t)
+	fake.types[0].SupportedUsageClasses = []ec2types.UsageClassType{"capacity-block"}
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	class := testClass()
+	if list := typesOf(t, c, class); len(list) != 1 || list[0].Name != "m5.large" {
+		t.Fatalf("without a reservation there are %d types", len(list))
+	}
+	class.Status.CapacityReservations = []awsv1.CapacityReservation{{
+		ID: "cr-1", InstanceType: "m8g.large", AvailabilityZone: "b", ReservationType: awsv1.CapacityReservationTypeCapacityBlock,
+	}}
+	got := model.TypeNamed(typesOf(t, c, class), "m8g.large")
+	if got == nil || len(got.Offerings) != 1 || got.Offerings[0].ReservationID != "cr-1" || !got.Offerings[0].Available {
+		t.Fatalf("with a capacity block, the type is %+v", got)
+	}
+	if r, _ := got.Requirements.Get(apiv1.CapacityTypeLabelKey); r.Has(apiv1.CapacityTypeOnDemand) || !r.Has(apiv1.CapacityTypeReserved) {
+		t.Errorf("capacity types are %v", r)
+	}
+}
+
 // The number of branch interfaces is read from the shipped table, even for a type of which the table has no other
 // facts.
 func TestBranchInterfacesOfNewTypes(t *testing.T) {

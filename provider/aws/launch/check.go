@@ -133,19 +133,21 @@ func approval(class *awsv1.EC2NodeClass) string {
 // sample returns the types for the dry runs: m5.large and m6g.large, as far as they are in types.
 // If neither is, it returns the cheapest type that is neither bare metal nor has accelerators, or
 // else the cheapest type. Types that have only reserved offerings are not used. The capacity type
-// is on-demand.
+// is on-demand. If all types have only reserved offerings, sample returns the cheapest of these
+// offerings, with the capacity type reserved.
 func sample(types []*model.InstanceType, tenancy string) Choice {
-	var all []candidate
-	for _, t := range types {
-		offers := slices.DeleteFunc(slices.Clone(t.Offerings), func(o model.Offering) bool { return o.ReservationID != "" })
-		if len(offers) > 0 {
-			all = append(all, candidate{t, offers})
+	all := withOffers(types, func(o model.Offering) bool { return o.ReservationID == "" })
+	if len(all) == 0 {
+		c := Choice{CapacityType: apiv1.CapacityTypeReserved, Tenancy: tenancy}
+		for _, p := range oneBlock(withOffers(types, func(o model.Offering) bool { return o.ReservationID != "" })) {
+			c.Types, c.Offers = append(c.Types, p.t), append(c.Offers, p.offers)
 		}
+		return c
 	}
 	picked := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool {
 		return c.t.Name != "m5.large" && c.t.Name != "m6g.large"
 	})
-	if len(picked) == 0 && len(all) > 0 {
+	if len(picked) == 0 {
 		all = unlessAll(unlessAll(all, accelerated), metal)
 		picked = []candidate{slices.MinFunc(all, func(a, b candidate) int {
 			return cmp.Or(cmp.Compare(a.cheapest(), b.cheapest()), cmp.Compare(a.t.Name, b.t.Name))
@@ -156,6 +158,18 @@ func sample(types []*model.InstanceType, tenancy string) Choice {
 		c.Types, c.Offers = append(c.Types, p.t), append(c.Offers, p.offers)
 	}
 	return c
+}
+
+// withOffers returns the types that have offerings for which use returns true, with only these offerings.
+func withOffers(types []*model.InstanceType, use func(model.Offering) bool) []candidate {
+	var out []candidate
+	for _, t := range types {
+		offers := slices.DeleteFunc(slices.Clone(t.Offerings), func(o model.Offering) bool { return !use(o) })
+		if len(offers) > 0 {
+			out = append(out, candidate{t, offers})
+		}
+	}
+	return out
 }
 
 // rehearse checks by dry runs of EC2 whether each step of a launch would be allowed.
@@ -309,15 +323,13 @@ func tagged(r Request, kinds ...ec2types.ResourceType) []ec2types.TagSpecificati
 	return out
 }
 
+// rehearsedFleet returns the input of a dry run of CreateFleet. It has the capacity type and the allocation strategy of
+// a launch of the choice, and all subnets of the class in which the choice can be launched.
 func rehearsedFleet(r Request, c Choice, groups []group) *ec2.CreateFleetInput {
-	in := &ec2.CreateFleetInput{
-		DryRun: aws.Bool(true), Type: ec2types.FleetTypeInstant,
-		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{
-			TotalTargetCapacity: aws.Int32(1), DefaultTargetCapacityType: ec2types.DefaultTargetCapacityTypeOnDemand,
-		},
-		OnDemandOptions:   &ec2types.OnDemandOptionsRequest{AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyLowestPrice},
-		TagSpecifications: tagged(r, ec2types.ResourceTypeInstance, ec2types.ResourceTypeVolume, ec2types.ResourceTypeFleet),
-	}
+	in := (&order{Request: r, choice: c}).fleet(groups[0].reservation)
+	in.DryRun = aws.Bool(true)
+	in.TargetCapacitySpecification.TotalTargetCapacity = aws.Int32(1)
+	in.TagSpecifications = tagged(r, ec2types.ResourceTypeInstance, ec2types.ResourceTypeVolume, ec2types.ResourceTypeFleet)
 	for _, g := range groups {
 		config := ec2types.FleetLaunchTemplateConfigRequest{
 			LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
@@ -326,6 +338,9 @@ func rehearsedFleet(r Request, c Choice, groups []group) *ec2.CreateFleetInput {
 		}
 		for _, m := range g.members {
 			for _, n := range r.Class.Status.Subnets {
+				if g.reservation.ID != "" && n.Zone != c.Offers[m][0].Zone {
+					continue // EC2 refuses a reservation of another zone
+				}
 				config.Overrides = append(config.Overrides, ec2types.FleetLaunchTemplateOverridesRequest{
 					InstanceType: ec2types.InstanceType(c.Types[m].Name), SubnetId: aws.String(n.ID), ImageId: aws.String(g.imageID),
 				})

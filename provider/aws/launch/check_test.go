@@ -14,7 +14,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
@@ -76,6 +78,35 @@ func TestDryRunsBySubnet(t *testing.T) {
 				t.Errorf("result is %q (%+v, %v) after %v, want %q after %s", got, f, err, api.asked, tt.want, tt.asked)
 			}
 		})
+	}
+}
+
+// If the pools can only launch types that are sold as capacity blocks, the dry runs are those of a launch in one block.
+func TestDryRunsInACapacityBlock(t *testing.T) {
+	block := func(id, zone string, price float64) model.Offering {
+		return model.Offering{Zone: zone, CapacityType: apiv1.CapacityTypeReserved, ReservationID: id, Price: price, Requirements: require.NewSet(
+			require.New(awsv1.LabelCapacityReservationType, require.In, string(awsv1.CapacityReservationTypeCapacityBlock)),
+		)}
+	}
+	types := []*model.InstanceType{
+		{Name: "p6.large", Offerings: []model.Offering{block("cr-1", "a", 2), block("cr-2", "b", 2)}},
+		{Name: "p6.small", Offerings: []model.Offering{block("cr-3", "b", 1)}},
+	}
+	choice := sample(types, awsv1.TenancyDefault)
+	if len(choice.Types) != 1 || choice.Types[0].Name != "p6.small" || choice.CapacityType != apiv1.CapacityTypeReserved {
+		t.Fatalf("the choice is %+v", choice)
+	}
+	class := templateClass()
+	class.Status.Subnets = []awsv1.Subnet{{ID: "in-a", Zone: "a"}, {ID: "in-b", Zone: "b"}}
+	g := group{members: []int{0}, reservation: reservationOf(choice.Offers[0][0])}
+	in := rehearsedFleet(Request{Class: class}, choice, []group{g})
+	overrides := in.LaunchTemplateConfigs[0].Overrides
+	if len(overrides) != 1 || *overrides[0].SubnetId != "in-b" || in.TargetCapacitySpecification.DefaultTargetCapacityType != "capacity-block" {
+		t.Errorf("the fleet is for %v in %+v", in.TargetCapacitySpecification.DefaultTargetCapacityType, overrides)
+	}
+	onDemand := &model.InstanceType{Name: "m5.xlarge", Offerings: []model.Offering{{Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand, Price: 9}}}
+	if c := sample(append(types, onDemand), awsv1.TenancyDefault); c.Types[0] != onDemand || c.CapacityType != apiv1.CapacityTypeOnDemand {
+		t.Errorf("with another type, the choice is %+v", c)
 	}
 }
 
