@@ -94,9 +94,10 @@ func (s *Shortages) MarkReservation(instanceType, zone, id string) {
 	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: apiv1.CapacityTypeReserved, Reservation: id}, shortageLife)
 }
 
-// MarkUnsupported records that the zone does not offer the type, although EC2 lists it.
-func (s *Shortages) MarkUnsupported(instanceType, zone, capacityType string) {
-	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType}, unsupportedLife)
+// MarkUnsupported records that the zone does not offer the type, although EC2 lists it. group is the placement group of
+// the launch, if any. Then the record applies to this group only, because the type may be unsupported only there.
+func (s *Shortages) MarkUnsupported(instanceType, zone, capacityType, group string) {
+	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType, Group: group}, unsupportedLife)
 }
 
 // MarkCapacityType records that nothing can be launched with the capacity type.

@@ -35,7 +35,7 @@ func TestShortagesBackOff(t *testing.T) {
 	if got := lasts(); got != shortageLife {
 		t.Errorf("after a calm it is believed for %v", got)
 	}
-	s.MarkUnsupported("m5.large", "a", "spot")
+	s.MarkUnsupported("m5.large", "a", "spot", "")
 	clock.Step(time.Hour)
 	if !s.Known(spot) {
 		t.Error("a type that is not sold is asked for again after an hour")

@@ -78,7 +78,7 @@ func (l *Launcher) learn(orders []*order, c complaint) {
 	case fault.Quota(c.code) && c.code != "MaxFleetCountExceeded":
 		l.Shortages.MarkQuota(c.instanceType, capacityType, first.vcpus(c.instanceType))
 	case c.code == "Unsupported":
-		l.Shortages.MarkUnsupported(c.instanceType, c.zone, capacityType)
+		l.Shortages.MarkUnsupported(c.instanceType, c.zone, capacityType, group)
 	default:
 		l.Shortages.MarkOffering(c.instanceType, c.zone, capacityType, group)
 	}

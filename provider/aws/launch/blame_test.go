@@ -3,11 +3,16 @@ package launch
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/placement"
 )
 
 func fleetError(code, message string) ec2types.CreateFleetError {
@@ -38,6 +43,22 @@ func TestOutcome(t *testing.T) {
 			t.Errorf("%s: %v, want no capacity", tt.name, err)
 		case tt.reason != "" && (!errors.As(err, &launch) || launch.Reason != tt.reason || launch.Message == ""):
 			t.Errorf("%s: %v, want reason %s", tt.name, err, tt.reason)
+		}
+	}
+}
+
+// What EC2 refuses in a placement group is available outside of the group.
+func TestRefusalsInAPlacementGroup(t *testing.T) {
+	for _, code := range []string{"Unsupported", "InsufficientInstanceCapacity"} {
+		shortages := catalog.NewShortages(clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
+		l := &Launcher{Config: Config{Shortages: shortages}}
+		o := &order{Request: Request{Group: &placement.Group{ID: "pg-1"}}, choice: Choice{CapacityType: apiv1.CapacityTypeOnDemand}}
+		l.learn([]*order{o}, complaint{code: code, zone: "a", instanceType: "m5.large"})
+		for group, want := range map[string]bool{"pg-1": true, "pg-2": false, "": false} {
+			ask := catalog.Ask{Type: "m5.large", Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand, Group: group}
+			if got := shortages.Known(ask); got != want {
+				t.Errorf("%s: in group %q the offering is unavailable: %v, want %v", code, group, got, want)
+			}
 		}
 	}
 }
