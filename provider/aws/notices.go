@@ -12,6 +12,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/upkeep"
@@ -86,7 +87,7 @@ func (p *Provider) PricesCurrent() bool { return p.prices.Current() }
 func (p *Provider) MarkUnavailable(claim *apiv1.NodeClaim, capacityType string) {
 	l := claim.Labels
 	if capacityType != apiv1.CapacityTypeReserved {
-		p.shortages.MarkOffering(l[corev1.LabelInstanceTypeStable], l[corev1.LabelTopologyZone], capacityType, "")
+		p.shortages.MarkOffering(l[corev1.LabelInstanceTypeStable], l[corev1.LabelTopologyZone], capacityType, catalog.Place{})
 		return
 	}
 	if id := l[awsv1.LabelCapacityReservationID]; id != "" {

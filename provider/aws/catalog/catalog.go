@@ -270,10 +270,7 @@ func (c *Catalog) price(base []*model.InstanceType, class *awsv1.EC2NodeClass) [
 	for _, r := range class.Status.CapacityReservations {
 		ends[r.ID] = r.State == awsv1.CapacityReservationStateExpiring
 	}
-	group := ""
-	if g := c.group(class); g != nil {
-		group = g.ID
-	}
+	group := c.group(class)
 	return Price(base, c.prices, func(t *model.InstanceType, o *model.Offering) bool {
 		if away[o.Zone] {
 			return false
@@ -283,11 +280,22 @@ func (c *Catalog) price(base []*model.InstanceType, class *awsv1.EC2NodeClass) [
 		}
 		ask := Ask{
 			Type: t.Name, Zone: o.Zone, CapacityType: o.CapacityType, VCPUs: t.Capacity[corev1.ResourceCPU] / 1000,
-			Subnets: subnets[o.Zone], Group: group, Reservation: o.ReservationID,
+			Subnets: subnets[o.Zone], Place: placeOf(group, o), Reservation: o.ReservationID,
 		}
 		o.Quota = c.shortages.Quota(ask)
 		return !ends[o.ReservationID] && !c.shortages.Known(ask)
 	})
+}
+
+// placeOf returns the placement group, and the partition of the offering.
+func placeOf(group *placement.Group, o *model.Offering) Place {
+	switch {
+	case group == nil:
+		return Place{}
+	case group.Partitions == 0:
+		return Place{Group: group.ID}
+	}
+	return Place{Group: group.ID, Partition: o.Requirements.Labels()[awsv1.LabelPlacementGroupPartition]}
 }
 
 // reservedShare is the price of a reserved offering as a share of the on-demand price. It is nearly zero, because the

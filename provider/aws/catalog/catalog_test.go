@@ -17,6 +17,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/provider/aws/placement"
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
@@ -156,7 +157,7 @@ func TestTypesFollowTheWorld(t *testing.T) {
 	}
 	same("nothing happened", true)
 
-	c.shortages.MarkOffering("m5.large", "a", apiv1.CapacityTypeSpot, "")
+	c.shortages.MarkOffering("m5.large", "a", apiv1.CapacityTypeSpot, Place{})
 	same("a shortage came", false)
 	if got := available(first); slices.Contains(got, "m5.large/a/spot") || len(got) != len(all)-1 {
 		t.Errorf("available after a shortage: %v", got)
@@ -186,6 +187,25 @@ func TestTypesFollowTheWorld(t *testing.T) {
 		t.Fatal(err)
 	}
 	same("EC2 says otherwise", false)
+}
+
+// placed is a placement group that each class selects.
+type placed placement.Group
+
+func (p placed) Last(*awsv1.EC2NodeClass) *placement.Group { g := placement.Group(p); return &g }
+
+// A partition without capacity closes only its own offerings of a type.
+func TestPartitionWithoutCapacity(t *testing.T) {
+	c, _, _, _ := testCatalog(t)
+	c.placed = placed{ID: "pg-1", Partitions: 2}
+	c.shortages.MarkOffering("m5.large", "a", apiv1.CapacityTypeSpot, Place{"pg-1", "1"})
+	base := []*model.InstanceType{{
+		Name: "m5.large", Offerings: Shape{Group: c.placed.Last(nil)}.spread(offering("a", "", apiv1.CapacityTypeSpot)),
+	}}
+	got := c.price(base, testClass())[0].Offerings
+	if len(got) != 2 || got[0].Available || !got[1].Available {
+		t.Errorf("available are %v in partition 1 and %v in partition 2", got[0].Available, got[1].Available)
+	}
 }
 
 // A type that is sold only as capacity blocks has offerings in the reservations of the class, and is omitted without.

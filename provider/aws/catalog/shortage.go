@@ -49,9 +49,12 @@ func (k shortage) family() familyIn {
 	return familyIn{family, k.Zone, k.CapacityType}
 }
 
-// A shortage identifies what is unavailable: an offering (perhaps only in a placement group or a capacity reservation),
-// a whole capacity type, or a subnet. Fields that do not apply are empty.
-type shortage struct{ Type, Zone, CapacityType, Subnet, Group, Reservation string }
+// A shortage identifies what is unavailable: an offering (perhaps only in a Place or a capacity reservation), a whole
+// capacity type, or a subnet. Fields that do not apply are empty.
+type shortage struct {
+	Type, Zone, CapacityType, Subnet, Reservation string
+	Place
+}
 
 // ofType reports whether the shortage counts for familyShort: it concerns a type in a zone, not only in a placement
 // group or a reservation.
@@ -82,10 +85,14 @@ func NewShortages(c clock.PassiveClock) *Shortages {
 	}
 }
 
-// MarkOffering records that the zone has no capacity for the type with the capacity type. group is the placement group
-// of the launch, if any. Then the record applies to this group only.
-func (s *Shortages) MarkOffering(instanceType, zone, capacityType, group string) {
-	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType, Group: group}, shortageLife)
+// A Place is the placement group of a launch, empty for none, and the partition that the launch required of it, empty if
+// EC2 chooses the partition.
+type Place struct{ Group, Partition string }
+
+// MarkOffering records that the zone has no capacity for the type with the capacity type. The record applies to the
+// place only: to the partition if there is one, or else to the group if there is one.
+func (s *Shortages) MarkOffering(instanceType, zone, capacityType string, in Place) {
+	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType, Place: in}, shortageLife)
 }
 
 // MarkReservation records that the type cannot be launched in the capacity reservation in the zone, for another reason
@@ -94,10 +101,10 @@ func (s *Shortages) MarkReservation(instanceType, zone, id string) {
 	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: apiv1.CapacityTypeReserved, Reservation: id}, shortageLife)
 }
 
-// MarkUnsupported records that the zone does not offer the type, although EC2 lists it. group is the placement group of
-// the launch, if any. Then the record applies to this group only, because the type may be unsupported only there.
-func (s *Shortages) MarkUnsupported(instanceType, zone, capacityType, group string) {
-	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType, Group: group}, unsupportedLife)
+// MarkUnsupported records that the zone does not offer the type, although EC2 lists it. As in MarkOffering, the record
+// applies to the place only, because the type may be unsupported only there.
+func (s *Shortages) MarkUnsupported(instanceType, zone, capacityType string, in Place) {
+	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType, Place: in}, unsupportedLife)
 }
 
 // MarkCapacityType records that nothing can be launched with the capacity type.
@@ -202,8 +209,8 @@ type Ask struct {
 	VCPUs int64
 	// Subnets are the subnets of the class in the zone. If all of them are full, the offering is unavailable.
 	Subnets []string
-	// Group is the class's placement group, empty for none.
-	Group string
+	// Place has the class's placement group, and the partition of the offering.
+	Place
 	// Reservation is the id of the capacity reservation of a reserved offering, empty for none.
 	Reservation string
 }
@@ -214,9 +221,9 @@ func (s *Shortages) Known(a Ask) bool {
 	defer s.mu.Unlock()
 	s.forget()
 	here := shortage{Type: a.Type, Zone: a.Zone, CapacityType: a.CapacityType}
-	grouped, reserved := here, here
-	grouped.Group, reserved.Reservation = a.Group, a.Reservation
-	if s.is(here) || s.is(grouped) || s.is(reserved) || s.is(shortage{CapacityType: a.CapacityType}) || s.familyShort(a) {
+	grouped, placed, reserved := here, here, here
+	grouped.Group, placed.Place, reserved.Reservation = a.Group, a.Place, a.Reservation
+	if s.is(here) || s.is(grouped) || s.is(placed) || s.is(reserved) || s.is(shortage{CapacityType: a.CapacityType}) || s.familyShort(a) {
 		return true
 	}
 	if s.overQuota(a) {

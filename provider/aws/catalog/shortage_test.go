@@ -24,18 +24,18 @@ func TestShortagesBackOff(t *testing.T) {
 	}
 	for n, want := range []time.Duration{3 * time.Minute, 6 * time.Minute, 12 * time.Minute, 24 * time.Minute, 30 * time.Minute, 30 * time.Minute} {
 		for range 3 { // a fleet returns the same error several times
-			s.MarkOffering("m5.large", "a", "spot", "")
+			s.MarkOffering("m5.large", "a", "spot", Place{})
 		}
 		if got := lasts(); got != want {
 			t.Errorf("refusal %d is believed for %v, want %v", n+1, got, want)
 		}
 	}
 	clock.Step(calm)
-	s.MarkOffering("m5.large", "a", "spot", "")
+	s.MarkOffering("m5.large", "a", "spot", Place{})
 	if got := lasts(); got != shortageLife {
 		t.Errorf("after a calm it is believed for %v", got)
 	}
-	s.MarkUnsupported("m5.large", "a", "spot", "")
+	s.MarkUnsupported("m5.large", "a", "spot", Place{})
 	clock.Step(time.Hour)
 	if !s.Known(spot) {
 		t.Error("a type that is not sold is asked for again after an hour")
@@ -52,11 +52,11 @@ func TestShortagesKnown(t *testing.T) {
 		}
 	}
 	for _, size := range []string{"large", "xlarge", "2xlarge"} {
-		s.MarkOffering("m5."+size, "a", "spot", "")
+		s.MarkOffering("m5."+size, "a", "spot", Place{})
 	}
 	check("three sizes", Ask{Type: "m5.4xlarge", Zone: "a", CapacityType: "spot"}, false)
 	before := s.Revision()
-	s.MarkOffering("m5.8xlarge", "a", "spot", "")
+	s.MarkOffering("m5.8xlarge", "a", "spot", Place{})
 	if s.Revision() == before {
 		t.Error("a shortage changes nothing")
 	}
@@ -67,9 +67,14 @@ func TestShortagesKnown(t *testing.T) {
 	clock.Step(shortageLife)
 	check("later", Ask{Type: "m5.4xlarge", Zone: "a", CapacityType: "spot"}, false)
 
-	s.MarkOffering("c5.large", "a", "on-demand", "pg-1")
-	check("in the group", Ask{Type: "c5.large", Zone: "a", CapacityType: "on-demand", Group: "pg-1"}, true)
+	s.MarkOffering("c5.large", "a", "on-demand", Place{Group: "pg-1"})
+	check("in the group", Ask{Type: "c5.large", Zone: "a", CapacityType: "on-demand", Place: Place{Group: "pg-1"}}, true)
+	check("in a partition of the group", Ask{Type: "c5.large", Zone: "a", CapacityType: "on-demand", Place: Place{"pg-1", "2"}}, true)
 	check("outside of it", Ask{Type: "c5.large", Zone: "a", CapacityType: "on-demand"}, false)
+
+	s.MarkOffering("c5.xlarge", "a", "on-demand", Place{"pg-1", "1"})
+	check("in the partition", Ask{Type: "c5.xlarge", Zone: "a", CapacityType: "on-demand", Place: Place{"pg-1", "1"}}, true)
+	check("in another partition", Ask{Type: "c5.xlarge", Zone: "a", CapacityType: "on-demand", Place: Place{"pg-1", "2"}}, false)
 
 	for _, size := range []string{"large", "xlarge", "2xlarge", "4xlarge"} {
 		s.MarkReservation("r5."+size, "a", "cr-1")

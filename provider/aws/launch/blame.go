@@ -50,9 +50,9 @@ const spreadLimit = "limit of instances in this spread placement group"
 // quota is used up. Later launches do not use it for a while.
 func (l *Launcher) learn(orders []*order, c complaint) {
 	first := orders[0]
-	capacityType, group := first.choice.CapacityType, ""
+	capacityType, in := first.choice.CapacityType, catalog.Place{}
 	if first.Group != nil {
-		group = first.Group.ID
+		in = catalog.Place{Group: first.Group.ID, Partition: first.choice.Partition}
 	}
 	reservation := first.draws(c.instanceType, c.zone)
 	switch {
@@ -67,9 +67,9 @@ func (l *Launcher) learn(orders []*order, c complaint) {
 					"create the role, or allow iam:CreateServiceLinkedRole to the controller")
 		}
 	case !fault.Unfulfillable(c.code) || c.instanceType == "":
-	case group != "" && strings.Contains(c.text, spreadLimit): // the limit is for instances of all types in the zone
+	case in.Group != "" && strings.Contains(c.text, spreadLimit): // the limit is for instances of all types in the zone
 		for _, t := range first.choice.Types {
-			l.Shortages.MarkOffering(t.Name, c.zone, capacityType, group)
+			l.Shortages.MarkOffering(t.Name, c.zone, capacityType, in)
 		}
 	case reservation.ID != "" && c.code == fault.ReservationFull:
 		l.Reserved.Full(reservation.ID)
@@ -78,9 +78,9 @@ func (l *Launcher) learn(orders []*order, c complaint) {
 	case fault.Quota(c.code) && c.code != "MaxFleetCountExceeded":
 		l.Shortages.MarkQuota(c.instanceType, capacityType, first.vcpus(c.instanceType))
 	case c.code == "Unsupported":
-		l.Shortages.MarkUnsupported(c.instanceType, c.zone, capacityType, group)
+		l.Shortages.MarkUnsupported(c.instanceType, c.zone, capacityType, in)
 	default:
-		l.Shortages.MarkOffering(c.instanceType, c.zone, capacityType, group)
+		l.Shortages.MarkOffering(c.instanceType, c.zone, capacityType, in)
 	}
 }
 

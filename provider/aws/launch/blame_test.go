@@ -55,10 +55,24 @@ func TestRefusalsInAPlacementGroup(t *testing.T) {
 		o := &order{Request: Request{Group: &placement.Group{ID: "pg-1"}}, choice: Choice{CapacityType: apiv1.CapacityTypeOnDemand}}
 		l.learn([]*order{o}, complaint{code: code, zone: "a", instanceType: "m5.large"})
 		for group, want := range map[string]bool{"pg-1": true, "pg-2": false, "": false} {
-			ask := catalog.Ask{Type: "m5.large", Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand, Group: group}
+			ask := catalog.Ask{Type: "m5.large", Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand, Place: catalog.Place{Group: group}}
 			if got := shortages.Known(ask); got != want {
 				t.Errorf("%s: in group %q the offering is unavailable: %v, want %v", code, group, got, want)
 			}
+		}
+	}
+}
+
+// What EC2 refuses in the partition that a launch required is available in the other partitions of the group.
+func TestRefusalsInAPartition(t *testing.T) {
+	shortages := catalog.NewShortages(clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
+	l := &Launcher{Config: Config{Shortages: shortages}}
+	o := &order{Request: Request{Group: &placement.Group{ID: "pg-1", Partitions: 3}}, choice: Choice{CapacityType: apiv1.CapacityTypeOnDemand, Partition: "2"}}
+	l.learn([]*order{o}, complaint{code: "InsufficientInstanceCapacity", zone: "a", instanceType: "m5.large"})
+	for partition, want := range map[string]bool{"1": false, "2": true, "3": false} {
+		ask := catalog.Ask{Type: "m5.large", Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand, Place: catalog.Place{Group: "pg-1", Partition: partition}}
+		if got := shortages.Known(ask); got != want {
+			t.Errorf("in partition %s the offering is unavailable: %v, want %v", partition, got, want)
 		}
 	}
 }
