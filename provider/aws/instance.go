@@ -195,8 +195,6 @@ func (p *Provider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, _ string)
 		return err
 	case i.Ending():
 		return fmt.Errorf("reboot instance %s: it is being terminated: %w", i.ID, cloud.ErrNotFound)
-	case p.shifts != nil && p.shifts.Away(i.ZoneID):
-		return fmt.Errorf("reboot instance %s: a zonal shift moved traffic away from zone %s", i.ID, i.Zone)
 	}
 	err = p.instances.Reboot(ctx, i.ID)
 	if fault.Code(err) == fault.Unauthorized {

@@ -216,8 +216,11 @@ func (s *Store) endAll(ctx context.Context, ids []string) []batch.Result[struct{
 }
 
 // Reboot requests the reboot of an instance. EC2 accepts the request before the instance shuts down. Reboot returns
-// cloud.ErrNotFound if the instance does not exist.
+// cloud.ErrNotFound if the instance does not exist, and a ShiftedError if traffic is shifted away from its zone.
 func (s *Store) Reboot(ctx context.Context, id string) error {
+	if err := s.shifted.refuse(ctx, "reboot", id); err != nil {
+		return err
+	}
 	_, err := s.api.RebootInstances(ctx, &ec2.RebootInstancesInput{InstanceIds: []string{id}})
 	switch {
 	case fault.NotFound(err):

@@ -212,6 +212,30 @@ func TestTag(t *testing.T) {
 	}
 }
 
+// During a zonal shift no instance in the zone is changed, also if EC2 did not return the ID of its zone.
+func TestShiftedInstancesAreNotChanged(t *testing.T) {
+	f := &fleet{known: map[string]bool{"i-1": true}}
+	s := New(t.Context(), Config{
+		API: f, Cluster: "c", Clock: clock.RealClock{}, Metrics: prometheus.NewRegistry(),
+		Away: func(_ context.Context, i Instance) bool { return i.ZoneID == "" },
+	})
+	i, err := s.Get(t.Context(), "i-1")
+	if err != nil || i.ZoneID != "" {
+		t.Fatalf("the instance is %+v, %v", i, err)
+	}
+	for what, err := range map[string]error{
+		"reboot": s.Reboot(t.Context(), i.ID), "terminate": s.Terminate(t.Context(), i), "tag": s.Tag(t.Context(), i.ID, nil),
+	} {
+		var shifted *ShiftedError
+		if !errors.As(err, &shifted) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if !slices.Equal(f.calls, []string{"describe 1"}) {
+		t.Errorf("calls are %v", f.calls)
+	}
+}
+
 func TestFromEC2(t *testing.T) {
 	got := fromEC2(ec2types.Instance{
 		InstanceId: aws.String("i-1"), InstanceType: "m5.large", SpotInstanceRequestId: aws.String("sir-1"),
