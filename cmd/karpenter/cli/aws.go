@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,11 +21,18 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
-// newAWS connects to AWS with the SDK's default chain of credentials: environment, IRSA, Pod Identity, instance role.
+// loadAWS loads the configuration of the AWS SDK, with its default chain of credentials: environment, IRSA, Pod Identity,
+// instance role. The user agent of all calls contains karpenter.sh-VERSION, as that of upstream Karpenter does.
+func loadAWS(ctx context.Context, version string, log logging.Logger) (awssdk.Config, error) {
+	return awsconfig.LoadDefaultConfig(ctx, awsconfig.WithAppID("karpenter"), awsconfig.WithLogger(log),
+		awsconfig.WithAPIOptions([]func(*middleware.Stack) error{awsmiddleware.AddUserAgentKey("karpenter.sh-" + version)}))
+}
+
+// newAWS connects to AWS. version is the version of the program.
 func newAWS(
-	ctx context.Context, env operator.Env, core *settings.Settings, own *aws.Settings,
+	ctx context.Context, env operator.Env, core *settings.Settings, own *aws.Settings, version string,
 ) (operator.Provider, error) {
-	sdk, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithAppID("karpenter"), awsconfig.WithLogger(sdkLog(env)))
+	sdk, err := loadAWS(ctx, version, sdkLog(env))
 	if err != nil {
 		return operator.Provider{}, fmt.Errorf("load the AWS configuration: %w", err)
 	}

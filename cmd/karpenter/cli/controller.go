@@ -55,6 +55,8 @@ type providers struct {
 	kwok       *kwok.Settings
 	clusterapi *clusterapi.Settings
 	remote     *remote.Settings
+	// version is the version of the program. runProgram sets it.
+	version string
 }
 
 // validate returns an error if the settings of the named providers are invalid. It ignores those of others.
@@ -107,7 +109,7 @@ func (p providers) openOne(ctx context.Context, env operator.Env, core *settings
 	case settings.ProviderClusterAPI:
 		one, err = newClusterAPI(env, core, p.clusterapi)
 	default:
-		one, err = newAWS(ctx, env, core, p.aws)
+		one, err = newAWS(ctx, env, core, p.aws, p.version)
 	}
 	return []operator.Provider{one}, err
 }
@@ -153,6 +155,7 @@ func runProgram(
 			log.Error(err, "failed to export the last spans")
 		}
 	}()
+	clouds.version = version.Number
 	kube, err := clusterConfig("")
 	if err != nil {
 		return err

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -29,6 +27,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/doctor"
 	"github.com/karpenter-go/karpenter/internal/finding"
+	"github.com/karpenter-go/karpenter/internal/operator"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	awsdoctor "github.com/karpenter-go/karpenter/provider/aws/doctor"
 	"github.com/karpenter-go/karpenter/provider/clusterapi"
@@ -74,7 +73,7 @@ func addAWSFlags(c *cobra.Command, o *awsdoctor.Config, otherwise string) {
 	f.StringVar(&o.Discovery, "discovery-tag", "karpenter.sh/discovery", "Tag key by which subnets and security groups are found")
 }
 
-func doctorCommand() *cobra.Command {
+func doctorCommand(version operator.Version) *cobra.Command {
 	var k clusterCheck
 	var o awsdoctor.Config
 	var out output
@@ -107,21 +106,21 @@ func doctorCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		more, unreachable := checkAccount(cmd.Context(), o, cluster.Setting)
+		more, unreachable := checkAccount(cmd.Context(), version.Number, o, cluster.Setting)
 		err = tell(cmd.OutOrStdout(), out, append(findings, more...))
 		if unreachable != nil {
 			return unreachable
 		}
 		return err
 	}
-	c.AddCommand(doctorClusterCommand(), doctorAWSCommand())
+	c.AddCommand(doctorClusterCommand(), doctorAWSCommand(version))
 	return c
 }
 
 // checkAccount checks AWS, if the controller uses it and the command has what the check needs. Otherwise the finding is a note
 // with the reason. setting returns a setting of the controller, or its last argument if it is not set.
 func checkAccount(
-	ctx context.Context, o awsdoctor.Config, setting func(flag, env, otherwise string) string,
+	ctx context.Context, version string, o awsdoctor.Config, setting func(flag, env, otherwise string) string,
 ) ([]finding.Finding, error) {
 	left := func(why, fix string) []finding.Finding {
 		return []finding.Finding{{Check: "aws", Level: finding.Note, Message: "AWS is not checked: " + why, Fix: fix}}
@@ -134,7 +133,7 @@ func checkAccount(
 	if o.Cluster == "" {
 		return left("the name of the EKS cluster is not known", "pass --cluster-name"), nil
 	}
-	sdk, err := loadAWS(ctx)
+	sdk, err := loadAWS(ctx, version, logging.Nop{})
 	if err != nil {
 		return left(err.Error(), "set AWS_PROFILE and AWS_REGION"), nil
 	}
@@ -155,10 +154,6 @@ func accountFindings(ctx context.Context, o awsdoctor.Config) ([]finding.Finding
 		return nil, coded{exitUnreachable, err}
 	}
 	return found, nil
-}
-
-func loadAWS(ctx context.Context) (awssdk.Config, error) {
-	return awsconfig.LoadDefaultConfig(ctx, awsconfig.WithAppID("karpenter"), awsconfig.WithLogger(logging.Nop{}))
 }
 
 func doctorClusterCommand() *cobra.Command {
@@ -231,7 +226,7 @@ func launchTimeouts(
 	return out, err
 }
 
-func doctorAWSCommand() *cobra.Command {
+func doctorAWSCommand(version operator.Version) *cobra.Command {
 	var o awsdoctor.Config
 	var out output
 	c := &cobra.Command{
@@ -251,7 +246,7 @@ func doctorAWSCommand() *cobra.Command {
 		if err := out.check(); err != nil {
 			return err
 		}
-		sdk, err := loadAWS(cmd.Context())
+		sdk, err := loadAWS(cmd.Context(), version.Number, logging.Nop{})
 		if err != nil {
 			return coded{exitUnreachable, fmt.Errorf("load the AWS configuration: %w (set AWS_PROFILE and AWS_REGION)", err)}
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/karpenter-go/karpenter/internal/finding"
+	"github.com/karpenter-go/karpenter/internal/operator"
 	awsdoctor "github.com/karpenter-go/karpenter/provider/aws/doctor"
 )
 
@@ -38,7 +39,7 @@ func TestDoctor(t *testing.T) {
 	}))
 	defer server.Close()
 	kubeconfigOf(t, server.URL)
-	out, _, err := run(t, doctorCommand(), "-o", "json")
+	out, _, err := run(t, doctorCommand(operator.Version{Number: "dev"}), "-o", "json")
 	if err == nil || codeOf(err) != exitBadInput {
 		t.Errorf("error %v with code %d, want that of errors: the cluster has no CRDs", err, codeOf(err))
 	}
@@ -52,7 +53,7 @@ func TestDoctor(t *testing.T) {
 	}
 
 	server.Close()
-	if _, _, err := run(t, doctorCommand()); codeOf(err) != exitUnreachable {
+	if _, _, err := run(t, doctorCommand(operator.Version{Number: "dev"})); codeOf(err) != exitUnreachable {
 		t.Errorf("a cluster that cannot be reached: error %v with code %d", err, codeOf(err))
 	}
 }
@@ -84,7 +85,7 @@ func TestDoctorLeavesAWSOut(t *testing.T) {
 			for pair := range slices.Chunk(tt.env, 2) {
 				t.Setenv(pair[0], pair[1])
 			}
-			found, err := checkAccount(t.Context(), awsdoctor.Config{Cluster: tt.flag}, func(flag, _, otherwise string) string {
+			found, err := checkAccount(t.Context(), "dev", awsdoctor.Config{Cluster: tt.flag}, func(flag, _, otherwise string) string {
 				if v, ok := tt.settings[flag]; ok {
 					return v
 				}

@@ -62,7 +62,7 @@ func New(version operator.Version) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return coded{exitUsage, err} })
 	root.AddCommand(controllerCommand(version), simulateCommand(), planCommand(), explainCommand(), costCommand(), catalogCommand(), versionCommand(version))
-	root.AddCommand(convertCommand(), lintCommand(version), doctorCommand(), migrateCommand(), timelineCommand(), topCommand(), mcpCommand(version), disruptCommand(), consolidateCommand(), captureCommand(), backtestCommand(), providerCommand(version))
+	root.AddCommand(convertCommand(), lintCommand(version), doctorCommand(version), migrateCommand(), timelineCommand(), topCommand(), mcpCommand(version), disruptCommand(), consolidateCommand(), captureCommand(), backtestCommand(), providerCommand(version))
 	root.SetHelpCommand(helpCommand())
 	usageOfArgs(root)
 	return root
