@@ -1,10 +1,12 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
@@ -103,6 +105,32 @@ func TestPods(t *testing.T) {
 		tt.change(&s)
 		if got := pods(machine(t, "m5.large"), s); got != tt.want {
 			t.Errorf("%s: %d pods, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// In the expression of maxPods, max_pods is the default of the family. podsPerCore bounds the result.
+func TestPodsOfAnExpression(t *testing.T) {
+	for _, tt := range []struct {
+		text    string
+		perCore int
+		want    int64
+	}{
+		{"max_pods - 1", 0, 28}, {"max_pods - 1", 5, 10}, {"max_pods / 10", 5, 2},
+	} {
+		config, err := kubelet.Parse(map[string]apiextensionsv1.JSON{
+			"maxPods": {Raw: fmt.Appendf(nil, "%q", tt.text)}, "podsPerCore": {Raw: fmt.Append(nil, tt.perCore)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, m := shape(awsv1.AMIFamilyAL2023), machine(t, "m5.large")
+		s.Kubelet, s.Expressions = config, true
+		if s, err = s.on(m); err != nil {
+			t.Fatal(err)
+		}
+		if got := pods(m, s); got != tt.want {
+			t.Errorf("%q with %d pods per core: %d pods, want %d", tt.text, tt.perCore, got, tt.want)
 		}
 	}
 }

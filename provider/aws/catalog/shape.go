@@ -81,8 +81,10 @@ func (s Shape) on(m Machine) (Shape, error) {
 	if !s.Expressions || len(s.Kubelet.Expressions) == 0 {
 		return s, nil
 	}
+	unbound := s
+	unbound.Kubelet.PodsPerCore = nil // it bounds the result of maxPods, and not the variable max_pods
 	subject := kubelet.Subject{
-		Type: m.Name, VCPUs: m.VCPU, MemoryMiB: m.MemoryMiB, IPsPerENI: m.IPsPerENI, MaxPods: pods(m, s),
+		Type: m.Name, VCPUs: m.VCPU, MemoryMiB: m.MemoryMiB, IPsPerENI: m.IPsPerENI, MaxPods: pods(m, unbound),
 	}
 	if m.DefaultCard < len(m.Cards) {
 		subject.ENIs = m.Cards[m.DefaultCard]

@@ -24,7 +24,7 @@ type Subject struct {
 	VCPUs, MemoryMiB int64  // vcpus, memory_mib
 	ENIs, IPsPerENI  int64  // default_enis, ips_per_eni
 	// MaxPods is the variable max_pods. In the expression for maxPods it is the default of the image family. In the
-	// other expressions it is the value of maxPods.
+	// other expressions it is the value of maxPods. podsPerCore does not bound it.
 	MaxPods int64
 }
 
