@@ -54,6 +54,7 @@ func input(family string) Input {
 		apiv1.NodePoolLabelKey: "default", "team": "web",
 		"node.kubernetes.io/role": "kept from kubelet", "kubernetes.io/os": "kept from kubelet",
 	}
+	claim.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "web"}
 	claim.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "web", Effect: corev1.TaintEffectNoSchedule}}
 	claim.Spec.StartupTaints = []corev1.Taint{{Key: "cni", Effect: corev1.TaintEffectNoExecute}}
 	return Input{
@@ -172,5 +173,21 @@ func TestRestrictedLabels(t *testing.T) {
 		if got := restricted(key); got != want {
 			t.Errorf("%s: restricted is %v", key, got)
 		}
+	}
+}
+
+// The user data of a repeated launch are those of the first, although the claim has the labels of an instance by then.
+func TestLabelsOfARepeatedLaunch(t *testing.T) {
+	claim := &apiv1.NodeClaim{}
+	claim.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "web"}
+	first := ClaimLabels(claim, apiv1.CapacityTypeSpot, awsv1.AMIFamilyAL2023)
+	claim.Labels = map[string]string{
+		awsv1.LabelNodeClass: "web", awsv1.LabelInstanceFamily: "m5", awsv1.LabelInstanceTenancy: "default", corev1.LabelTopologyZone: "a",
+	}
+	if diff := cmp.Diff(first, ClaimLabels(claim, apiv1.CapacityTypeSpot, awsv1.AMIFamilyAL2023)); diff != "" {
+		t.Error(diff)
+	}
+	if first[awsv1.LabelNodeClass] != "web" {
+		t.Errorf("labels are %v", first)
 	}
 }

@@ -64,7 +64,7 @@ func UserData(in Input) (string, error) {
 }
 
 // ClaimLabels returns the labels with which the claim's node registers: the labels of the claim,
-// without those that depend on the instance, and the capacity type. Labels in reserved domains of
+// without those that depend on the instance, the name of the node class, and the capacity type. Labels in reserved domains of
 // Kubernetes are omitted, because the API server rejects nodes that set them on themselves. The
 // label do-not-sync-taints is added unless the image is custom. A node with a custom image may join
 // without the claim's taints, and then registration must add them.
@@ -74,6 +74,9 @@ func ClaimLabels(claim *apiv1.NodeClaim, capacityType, family string) map[string
 		labels = map[string]string{}
 	}
 	maps.DeleteFunc(labels, func(key, _ string) bool { return ofInstance.Has(key) && key != apiv1.NodePoolLabelKey })
+	if ref := claim.Spec.NodeClassRef; ref != nil { // the claim may have the label only after its first launch
+		labels[awsv1.LabelNodeClass] = ref.Name
+	}
 	labels[apiv1.CapacityTypeLabelKey] = capacityType
 	if family != awsv1.AMIFamilyCustom {
 		labels[apiv1.NodeDoNotSyncTaintsLabelKey] = "true"
