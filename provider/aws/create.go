@@ -22,6 +22,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
+	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
 	"github.com/karpenter-go/karpenter/provider/aws/placement"
 )
 
@@ -192,14 +193,13 @@ func changed(class *awsv1.EC2NodeClass) error {
 	return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("EC2NodeClass %s changed after it became Ready; waiting for reconciliation", class.Name)}
 }
 
-// annotations returns the annotations of a claim that is launched from class. Drift is detected by
-// comparing the hash with that of the class.
+// annotations returns the annotations of a claim that is launched from class. Drift is detected by comparing the hash with
+// that of the class. The hash is computed from the class as it was read for the launch. The one in its annotation may
+// still be that of an earlier spec, because another controller writes it.
 func annotations(class *awsv1.EC2NodeClass) map[string]string {
-	out := map[string]string{awsv1.AnnotationInstanceProfile: class.Status.InstanceProfile}
-	for _, k := range []string{awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion} {
-		if v := class.Annotations[k]; v != "" {
-			out[k] = v
-		}
+	return map[string]string{
+		awsv1.AnnotationInstanceProfile:         class.Status.InstanceProfile,
+		awsv1.AnnotationEC2NodeClassHash:        nodeclass.Hash(class),
+		awsv1.AnnotationEC2NodeClassHashVersion: nodeclass.HashVersion,
 	}
-	return out
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/provider/aws/amis"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
 )
 
 // Reasons of drift, in the order in which they are checked. Drift reports the first that applies.
@@ -86,15 +87,12 @@ func reasonIf(drifted bool, r cloud.DriftReason) cloud.DriftReason {
 	return ""
 }
 
-// hashDrifted reports whether the hashes of the claim and the class differ. Hashes of different hash versions are not
+// hashDrifted reports whether the hash of the claim differs from that of the class. The hash of the class is computed from
+// its spec, because the one in its annotation may still be that of an earlier spec. A hash of another hash version is not
 // compared.
 func hashDrifted(claim *apiv1.NodeClaim, class *awsv1.EC2NodeClass) bool {
-	const hash, version = awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion
-	a, b := claim.Annotations, class.Annotations
-	if a[hash] == "" || b[hash] == "" || a[version] == "" || a[version] != b[version] {
-		return false
-	}
-	return a[hash] != b[hash]
+	hash, version := claim.Annotations[awsv1.AnnotationEC2NodeClassHash], claim.Annotations[awsv1.AnnotationEC2NodeClassHashVersion]
+	return hash != "" && version == nodeclass.HashVersion && hash != nodeclass.Hash(class)
 }
 
 // imageDrifted reports whether the node class now selects another image, or none, for the labels of the claim. It

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
@@ -21,6 +22,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 	"github.com/karpenter-go/karpenter/provider/aws/bootstrap"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
+	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
 )
 
 func only(key string, values ...string) apiv1.NodeSelectorRequirementWithMinValues {
@@ -192,8 +194,11 @@ func TestDrift(t *testing.T) {
 		change func(*awsv1.EC2NodeClass)
 	}{
 		{"", func(*awsv1.EC2NodeClass) {}},
-		{aws.DriftNodeClass, func(n *awsv1.EC2NodeClass) { n.Annotations[awsv1.AnnotationEC2NodeClassHash] = "other" }},
-		{"", func(n *awsv1.EC2NodeClass) { // hash of another version, which is not compared
+		{aws.DriftNodeClass, func(n *awsv1.EC2NodeClass) { n.Spec.DetailedMonitoring = ptr.To(true) }},
+		{"", func(n *awsv1.EC2NodeClass) { // the annotations of an earlier spec and of an earlier version do not count
+			n.Annotations[awsv1.AnnotationEC2NodeClassHash] = "other"
+		}},
+		{"", func(n *awsv1.EC2NodeClass) {
 			n.Annotations[awsv1.AnnotationEC2NodeClassHash] = "other"
 			n.Annotations[awsv1.AnnotationEC2NodeClassHashVersion] = "v6"
 		}},
@@ -218,6 +223,31 @@ func TestDrift(t *testing.T) {
 			t.Errorf("drift is %q, %v; want %q", got, err, tt.want)
 		}
 		w.write(t, good)
+	}
+}
+
+// A node that is launched from a class whose hash is not written to its annotation yet has not drifted. A hash of another
+// version is not compared.
+func TestNewNodeOfAChangedClass(t *testing.T) {
+	w := newWorld(t)
+	p := w.start(t)
+	w.respec(t, func(s *awsv1.EC2NodeClassSpec) { s.DetailedMonitoring = ptr.To(true) })
+	class := w.class(t)
+	got := create(t, p, w.claimFor(t, "a", "m5.large"))
+	w.launched(t, "a", got)
+	if hash := got.Annotations[awsv1.AnnotationEC2NodeClassHash]; hash != nodeclass.Hash(class) || hash == class.Annotations[awsv1.AnnotationEC2NodeClassHash] {
+		t.Errorf("the hash of the claim is %q, that of the spec %q, that of the annotation %q", hash, nodeclass.Hash(class), class.Annotations[awsv1.AnnotationEC2NodeClassHash])
+	}
+	for range 2 { // before and after the annotation is written
+		if reason, err := p.Drift(t.Context(), w.load(t, "a")); reason != "" || err != nil {
+			t.Errorf("drift is %q, %v", reason, err)
+		}
+		w.reconcile(t, "nodeclass.hash", "default")
+	}
+	former := w.load(t, "a")
+	former.Annotations[awsv1.AnnotationEC2NodeClassHash], former.Annotations[awsv1.AnnotationEC2NodeClassHashVersion] = "1", "v6"
+	if reason, err := p.Drift(t.Context(), former); reason != "" || err != nil {
+		t.Errorf("drift of a claim with a hash of another version is %q, %v", reason, err)
 	}
 }
 
