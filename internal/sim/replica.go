@@ -186,6 +186,7 @@ func (p *processes) provider(
 	limiter := steady{limit.New(nil, env.Clock)}
 	s := *own
 	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
+	s.RelaxMinValues = core.MinValuesPolicy == settings.MinValuesPolicyBestEffort
 	provider, err := aws.New(ctx, aws.Config{
 		AWS: awssdk.Config{
 			Region: region, BaseEndpoint: awssdk.String(awsURL), HTTPClient: cloudLink{r.link},

@@ -207,7 +207,7 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 		Fleet: compute, Run: compute, Finder: p.instances, Shelf: p.shelf, Subnets: p.subnets, Shortages: p.shortages,
 		Paid: p.paid, Listed: p.prices,
 		Reserved: p.reserved, Kubelets: p.catalog, Clusters: p.cluster, Ledger: c.Ledger, Claims: c.Reader, Recorder: c.Recorder, Clock: c.Clock, Region: region,
-		Aliases: apiv1.CoreLabels().With(awsv1.Labels()).Aliases, Reservations: c.Settings.ReservedCapacity,
+		Aliases: apiv1.CoreLabels().With(awsv1.Labels()).Aliases, Reservations: c.Settings.ReservedCapacity, RelaxMinValues: c.Settings.RelaxMinValues,
 		Meter: meter, Metrics: c.Metrics,
 	})
 	p.interrupted = interruption.NewMeter(c.Metrics)

@@ -46,6 +46,8 @@ type Settings struct {
 	Gates FeatureGates
 	// ReservedCapacity is the value of the program's feature gate of the same name. The program sets it after parsing.
 	ReservedCapacity bool
+	// RelaxMinValues is true if the program's flag --min-values-policy is BestEffort. The program sets it after parsing.
+	RelaxMinValues bool
 
 	flags *pflag.FlagSet
 	errs  []error

@@ -49,6 +49,7 @@ func newAWS(
 	}
 	s := *own
 	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
+	s.RelaxMinValues = core.MinValuesPolicy == settings.MinValuesPolicyBestEffort
 	p, err := aws.New(ctx, aws.Config{
 		AWS: sdk, Client: env.Client, Reader: env.Live, Writer: env.Writer, Discovery: versions, CAData: kube.CAData,
 		Clock: env.Clock, Settings: s, Ledger: env.Ledger, Metrics: env.Metrics, Recorder: teller{env.Events},

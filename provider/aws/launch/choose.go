@@ -55,8 +55,9 @@ func (c candidate) has(capacityType string) bool {
 
 // Choose returns the types and offerings for the fleet call of a claim. aliases map deprecated
 // label keys to stable ones. Choose returns a cloud.InsufficientCapacityError if no type is left,
-// or if the types that are left do not meet the minValues of the claim and bestEffort is false.
-func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[string]string) (Choice, error) {
+// or if the types that are left do not meet the minValues of the claim. With relax, and for a claim that was planned with
+// fewer values than its minValues, minValues need not be met.
+func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[string]string, relax bool) (Choice, error) {
 	reqs := require.FromSpec(claim.Spec.Requirements).Normalize(aliases)
 	left := fitting(types, reqs, model.RequestsOf(claim.Spec.Resources.Requests))
 	if len(left) == 0 {
@@ -72,7 +73,7 @@ func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[str
 		return cmp.Or(cmp.Compare(a.cheapest(), b.cheapest()), cmp.Compare(a.t.Name, b.t.Name))
 	})
 	left = firstTypes(left, reqs)
-	if key := unmet(left, reqs); key != "" && !bestEffort(claim) {
+	if key := unmet(left, reqs); key != "" && !relax && !bestEffort(claim) {
 		return Choice{}, shortage("available offerings have fewer values of %s than its minValues", key)
 	}
 	return settle(left, reqs), nil

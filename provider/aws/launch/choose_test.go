@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -113,7 +114,7 @@ func TestChoose(t *testing.T) {
 		claim := &apiv1.NodeClaim{}
 		claim.Spec.Requirements = tt.reqs
 		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(tt.cpu)}
-		choice, err := Choose(claim, tt.types, map[string]string{"beta.zone": corev1.LabelTopologyZone})
+		choice, err := Choose(claim, tt.types, map[string]string{"beta.zone": corev1.LabelTopologyZone}, false)
 		var capacity *cloud.InsufficientCapacityError
 		if tt.want == "" {
 			if !errors.As(err, &capacity) {
@@ -136,7 +137,7 @@ func TestChooseTheCheapestSixty(t *testing.T) {
 	for n := range 80 {
 		types = append(types, kind(fmt.Sprintf("m%02d.large", n), float64(100-n), 0))
 	}
-	choice, err := Choose(&apiv1.NodeClaim{}, types, nil)
+	choice, err := Choose(&apiv1.NodeClaim{}, types, nil, false)
 	if err != nil || len(choice.Types) != maxTypes || choice.Types[0].Name != "m79.large" {
 		t.Fatalf("%d types, %v", len(choice.Types), err)
 	}
@@ -154,21 +155,23 @@ func TestTenancy(t *testing.T) {
 		if tt.values != nil {
 			claim.Spec.Requirements = []req{in(awsv1.LabelInstanceTenancy, tt.values...)}
 		}
-		choice, err := Choose(claim, []*model.InstanceType{kind("m5.large", 1, 0)}, nil)
+		choice, err := Choose(claim, []*model.InstanceType{kind("m5.large", 1, 0)}, nil, false)
 		if err != nil || choice.Tenancy != tt.want {
 			t.Errorf("%v: tenancy is %q, %v", tt.values, choice.Tenancy, err)
 		}
 	}
 }
 
-// A best-effort claim is launched although its minValues are not met, other claims are not.
+// A claim whose minValues are not met is launched if the policy is BestEffort, or if it was planned with that policy.
 func TestMinValuesBestEffort(t *testing.T) {
-	for relaxed, launched := range map[string]bool{"true": true, "false": false} {
+	for _, tt := range []struct {
+		planned, policy, launched bool
+	}{{true, false, true}, {false, true, true}, {true, true, true}, {false, false, false}} {
 		claim := &apiv1.NodeClaim{}
-		claim.Annotations = map[string]string{apiv1.NodeClaimMinValuesRelaxedAnnotationKey: relaxed}
+		claim.Annotations = map[string]string{apiv1.NodeClaimMinValuesRelaxedAnnotationKey: strconv.FormatBool(tt.planned)}
 		claim.Spec.Requirements = []req{{Key: awsv1.LabelInstanceFamily, Operator: corev1.NodeSelectorOpExists, MinValues: ptr.To(5)}}
-		if _, err := Choose(claim, []*model.InstanceType{kind("m5.large", 1, 0)}, nil); (err == nil) != launched {
-			t.Errorf("relaxed %s: %v", relaxed, err)
+		if _, err := Choose(claim, []*model.InstanceType{kind("m5.large", 1, 0)}, nil, tt.policy); (err == nil) != tt.launched {
+			t.Errorf("planned with BestEffort: %v, policy BestEffort: %v: %v", tt.planned, tt.policy, err)
 		}
 	}
 }
@@ -182,7 +185,7 @@ func TestFirstTypesMeetMinValues(t *testing.T) {
 	types = append(types, kind("c5.large", 200, 0), kind("r5.large", 300, 0), kind("i5.large", 400, 0))
 	claim := &apiv1.NodeClaim{}
 	claim.Spec.Requirements = []req{{Key: awsv1.LabelInstanceFamily, Operator: corev1.NodeSelectorOpExists, MinValues: ptr.To(3)}}
-	choice, err := Choose(claim, types, nil)
+	choice, err := Choose(claim, types, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +197,7 @@ func TestFirstTypesMeetMinValues(t *testing.T) {
 		t.Errorf("%d types: %v", len(names), names)
 	}
 	claim.Spec.Requirements[0].MinValues = ptr.To(5)
-	if _, err := Choose(claim, types, nil); err == nil {
+	if _, err := Choose(claim, types, nil, false); err == nil {
 		t.Error("four families meet minValues 5")
 	}
 }
@@ -222,7 +225,7 @@ func TestExcludedValuesAreNoValues(t *testing.T) {
 	open.Requirements = open.Requirements.Without(awsv1.LabelInstanceFamily).With(require.New(awsv1.LabelInstanceFamily, require.NotIn, "c5", "r5"))
 	claim := &apiv1.NodeClaim{}
 	claim.Spec.Requirements = []req{{Key: awsv1.LabelInstanceFamily, Operator: corev1.NodeSelectorOpExists, MinValues: ptr.To(2)}}
-	if _, err := Choose(claim, []*model.InstanceType{open}, nil); err == nil {
+	if _, err := Choose(claim, []*model.InstanceType{open}, nil, false); err == nil {
 		t.Error("the excluded values meet minValues 2")
 	}
 }

@@ -97,8 +97,10 @@ type Config struct {
 	// Reservations is true if the controller handles capacity reservations. Then launches use only the reservations
 	// that they target, and no other open ones.
 	Reservations bool
-	Meter        *batch.Meter
-	Metrics      prometheus.Registerer
+	// RelaxMinValues is true if claims are launched although their minValues are not met.
+	RelaxMinValues bool
+	Meter          *batch.Meter
+	Metrics        prometheus.Registerer
 }
 
 // A Launcher launches instances. It is safe for concurrent use.

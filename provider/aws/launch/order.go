@@ -70,7 +70,7 @@ type group struct {
 // prepare chooses types and offerings, ensures that the launch templates exist, and creates the input of the fleet
 // call.
 func (l *Launcher) prepare(ctx context.Context, r Request) (*order, error) {
-	choice, err := Choose(r.Claim, r.Types, l.Aliases)
+	choice, err := Choose(r.Claim, r.Types, l.Aliases, l.RelaxMinValues)
 	if err != nil {
 		return nil, err
 	}
