@@ -38,6 +38,8 @@ type Choice struct {
 	Types []*model.InstanceType
 	// Offers has, for each of Types, its offerings with CapacityType, cheapest first.
 	Offers [][]model.Offering
+	// Dropped has what the filters removed, in the order of the filters.
+	Dropped drops
 }
 
 // A candidate is a type with the offerings that the claim may use.
@@ -63,11 +65,12 @@ func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[str
 	if len(left) == 0 {
 		return Choice{}, shortage("none of %d instance types has an available offering that meets the NodeClaim", len(types))
 	}
-	left = reservedOnly(left, reqs)
+	var dropped drops
+	left = dropped.filter("reserved-offering-filter", left, func(in []candidate) []candidate { return reservedOnly(in, reqs) })
 	if !minValues(reqs) {
-		left = unlessAll(left, accelerated)
-		left = unlessAll(left, metal)
-		left = dropDearSpot(left, reqs)
+		left = dropped.filter("exotic-instance-filter", left, func(in []candidate) []candidate { return unlessAll(in, accelerated) })
+		left = dropped.filter("exotic-instance-filter", left, func(in []candidate) []candidate { return unlessAll(in, metal) })
+		left = dropped.filter("spot-offering-filter", left, func(in []candidate) []candidate { return dropDearSpot(in, reqs) })
 	}
 	slices.SortStableFunc(left, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.cheapest(), b.cheapest()), cmp.Compare(a.t.Name, b.t.Name))
@@ -76,7 +79,9 @@ func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[str
 	if key := unmet(left, reqs); key != "" && !relax && !bestEffort(claim) {
 		return Choice{}, shortage("available offerings have fewer values of %s than its minValues", key)
 	}
-	return settle(left, reqs), nil
+	choice := settle(left, reqs)
+	choice.Dropped = dropped
+	return choice, nil
 }
 
 func shortage(format string, args ...any) error {

@@ -51,6 +51,7 @@ func (l *Launcher) fulfil(ctx context.Context, orders []*order) []batch.Result[i
 // once makes the recorded call and assigns its instances to the claims. Claims without an instance get the error.
 func (l *Launcher) once(ctx context.Context, orders []*order, record Record) (map[types.UID]instances.Instance, error) {
 	first := orders[0]
+	l.report(ctx, first)
 	out, err := l.Fleet.CreateFleet(ctx, first.call(record.Token, record.Count))
 	switch {
 	case fault.Code(err) == fault.NoLaunchTemplate:

@@ -113,6 +113,8 @@ type Launcher struct {
 	userData *prometheus.GaugeVec
 	approved *ttl.Cache[string, bool] // node classes that passed Check
 	deaf     atomic.Bool              // a dry run launched an instance, so no more dry runs are made
+	// toldUserData has the names of node classes whose large user data were logged.
+	toldUserData *ttl.Cache[string, bool]
 }
 
 // spread returns a duration from zero to less than most. It differs between processes, because it depends on the time at
@@ -127,6 +129,7 @@ func (l *Launcher) ForgetClass(class string) { l.userData.DeleteLabelValues(clas
 // New returns a Launcher. Its fleet calls are cancelled when ctx is done.
 func New(ctx context.Context, c Config) *Launcher {
 	l := &Launcher{Config: c, memory: newMemory(c.Clock), approved: ttl.New[string, bool](c.Clock, approvedLife-approvedSpread+spread(c.Clock.Now(), 2*approvedSpread))}
+	l.toldUserData = ttl.New[string, bool](c.Clock, userDataAgain)
 	l.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "karpenter_cloudprovider_instance_launch_failures_total",
 		Help: "Offerings that EC2 refused to launch, by reason.",

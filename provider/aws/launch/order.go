@@ -151,6 +151,7 @@ func (l *Launcher) group(ctx context.Context, r Request, c Choice, cluster boots
 			if err != nil {
 				return nil, err
 			}
+			l.reportUserData(ctx, r.Class.Name, g.userData)
 			g.members = []int{n}
 			byKey[key] = g
 			order = append(order, key)

@@ -13,7 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
@@ -74,6 +76,11 @@ func (r *Reservations) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (
 		if found, err = r.ask(ctx, class.Spec.CapacityReservationSelectorTerms); err != nil {
 			return nil, err
 		}
+		for _, f := range found {
+			if err := unknownKind(f); err != nil {
+				log.FromContext(ctx).Error(err, "ignoring capacity reservation", "EC2NodeClass", klog.KRef("", class.Name))
+			}
+		}
 		r.found.Set(key, found)
 		r.sync(found, before)
 	}
@@ -133,20 +140,35 @@ func query(t awsv1.CapacityReservationSelectorTerm) *ec2.DescribeCapacityReserva
 	}
 }
 
+// kindOf returns the type of the reservation, which is default if EC2 returned none.
+func kindOf(f ec2types.CapacityReservation) awsv1.CapacityReservationType {
+	return awsv1.CapacityReservationType(cmp.Or(string(f.ReservationType), string(awsv1.CapacityReservationTypeDefault)))
+}
+
+// unknownKind returns an error if the type or the match criteria of the reservation are unknown, nil otherwise.
+func unknownKind(f ec2types.CapacityReservation) error {
+	switch kindOf(f) {
+	case awsv1.CapacityReservationTypeDefault, awsv1.CapacityReservationTypeCapacityBlock:
+	default:
+		return fmt.Errorf("reservation %s has the unknown type %q", aws.ToString(f.CapacityReservationId), f.ReservationType)
+	}
+	switch f.InstanceMatchCriteria {
+	case ec2types.InstanceMatchCriteriaOpen, ec2types.InstanceMatchCriteriaTargeted:
+		return nil
+	}
+	return fmt.Errorf("reservation %s has the unknown instance match criteria %q", aws.ToString(f.CapacityReservationId), f.InstanceMatchCriteria)
+}
+
 // convert returns the reservation for the status of a class. It returns false if the reservation has ended or is of an
 // unknown kind.
 func convert(f ec2types.CapacityReservation, now time.Time) (awsv1.CapacityReservation, bool) {
-	kind := awsv1.CapacityReservationType(cmp.Or(string(f.ReservationType), string(awsv1.CapacityReservationTypeDefault)))
-	criteria := string(f.InstanceMatchCriteria)
-	known := (criteria == "open" || criteria == "targeted") &&
-		(kind == awsv1.CapacityReservationTypeDefault || kind == awsv1.CapacityReservationTypeCapacityBlock)
-	if !known || f.CapacityReservationId == nil || f.EndDate != nil && !now.Before(*f.EndDate) {
+	if unknownKind(f) != nil || f.CapacityReservationId == nil || f.EndDate != nil && !now.Before(*f.EndDate) {
 		return awsv1.CapacityReservation{}, false
 	}
 	c := awsv1.CapacityReservation{
 		ID: *f.CapacityReservationId, AvailabilityZone: aws.ToString(f.AvailabilityZone),
-		InstanceType: aws.ToString(f.InstanceType), OwnerID: aws.ToString(f.OwnerId), InstanceMatchCriteria: criteria,
-		ReservationType: kind, Interruptible: aws.ToBool(f.Interruptible), State: awsv1.CapacityReservationStateActive,
+		InstanceType: aws.ToString(f.InstanceType), OwnerID: aws.ToString(f.OwnerId), InstanceMatchCriteria: string(f.InstanceMatchCriteria),
+		ReservationType: kindOf(f), Interruptible: aws.ToBool(f.Interruptible), State: awsv1.CapacityReservationStateActive,
 	}
 	if f.EndDate != nil {
 		end := metav1.NewTime(*f.EndDate)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
+	"github.com/go-logr/logr/funcr"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 )
@@ -69,6 +72,28 @@ func reservation(id, kind string, free int32, end time.Duration) ec2types.Capaci
 		r.EndDate = aws.Time(now.Add(end))
 	}
 	return r
+}
+
+// A reservation of an unknown type or with unknown match criteria is ignored, and logged when it is read from EC2.
+func TestUnknownReservationsAreLogged(t *testing.T) {
+	odd := reservation("cr-1", "default", 1, 0)
+	odd.InstanceMatchCriteria = "some"
+	a := &account{byID: map[string]ec2types.CapacityReservation{
+		"cr-1": odd, "cr-2": reservation("cr-2", "", 1, 0), "cr-odd": reservation("cr-odd", "something-new", 1, 0),
+	}}
+	var lines []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	class := &awsv1.EC2NodeClass{}
+	class.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{OwnerID: "1"}}
+	r := New(a, clocktesting.NewFakePassiveClock(now))
+	for range 2 { // the second result is cached
+		if found, err := r.Resolve(ctx, class); err != nil || len(found) != 1 || found[0].ID != "cr-2" {
+			t.Errorf("found %v, %v", found, err)
+		}
+	}
+	if len(lines) != 2 || !strings.Contains(lines[0], `criteria \"some\"`) || !strings.Contains(lines[1], `type \"something-new\"`) {
+		t.Errorf("lines are %q", lines)
+	}
 }
 
 func TestResolve(t *testing.T) {
