@@ -69,9 +69,8 @@ func terminateFirst(
 // budgets do not count, because their instance is being terminated. Otherwise the next node would be terminated while the
 // one before it is still being replaced.
 func refills(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionReason) model.Verdict {
-	if v := c.Pool.Ready(); !v.OK() {
-		return model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
-			"NodePool %q would not launch another node: it %s", c.Pool.Name, v)}
+	if v := launchable(c.Pool); !v.OK() {
+		return v
 	}
 	m, missing := membersOf(st, c.Pool), st.Starting[c.Pool.Name]
 	if c.Pool.Static() {
@@ -86,4 +85,14 @@ func refills(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionRea
 		return model.Verdict{} // the drain of an unhealthy node has a bound of its own
 	}
 	return st.DrainsAtOnce(c)
+}
+
+// launchable returns a refusal if the pool launches no nodes, because it is being deleted or not ready.
+func launchable(pool *model.Pool) model.Verdict {
+	v := pool.Ready()
+	if v.OK() {
+		return v
+	}
+	return model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
+		"NodePool %q would not launch another node: it %s", pool.Name, v)}
 }

@@ -18,8 +18,8 @@ import (
 const mostLaunches = 1000
 
 // Scale brings each static NodePool to its number of replicas. Missing nodes are launched from the template, within the
-// pool's limit of nodes. Surplus nodes are removed regardless of budgets, as in upstream Karpenter. Only pools in mode
-// Auto are scaled.
+// pool's limit of nodes, if the pool is ready. Surplus nodes are removed regardless of budgets, as in upstream Karpenter.
+// Only pools in mode Auto are scaled.
 func Scale(from *problem.State) (st *problem.State, launches []model.PlannedNode, surplus []*model.Node) {
 	st = from.Clone()
 	for _, pool := range st.Problem.Snapshot.Pools() {
@@ -79,9 +79,12 @@ func headroom(st *problem.State, pool *model.Pool) int {
 	return max(0, int(limit)-len(m.active)-m.pending-m.deleting-st.Launching[pool.Name])
 }
 
-// fromTemplate returns a planned node without pods, from the template of the pool. The verdict is a refusal if no
-// instance type is available.
+// fromTemplate returns a planned node without pods, from the template of the pool. The verdict is a refusal if the pool is
+// not ready, or if no instance type is available.
 func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model.Verdict) {
+	if v := launchable(pool); !v.OK() {
+		return model.PlannedNode{}, v
+	}
 	n := model.PlannedNode{Pool: pool, Requirements: pool.Requirements, Requests: model.Resources{}, Options: st.Types(pool)}
 	if len(n.Options) == 0 {
 		return n, model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
