@@ -3,7 +3,6 @@ package model
 import (
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,21 +82,6 @@ func (s *Snapshot) WithPromises(promises map[string]string) *Snapshot {
 
 // Pending returns the provisionable pods, in key order.
 func (s *Snapshot) Pending() []*Pod { return s.derived.pending.Values() }
-
-// Displaced returns the pods that need another place because their node is being deleted, in key order. Pods that the
-// annotation do-not-disrupt protects at s.Now are omitted: they are not evicted yet, so a node for them would be empty.
-func (s *Snapshot) Displaced() []*Pod {
-	var pods []*Pod
-	for _, n := range s.derived.deleting.Each() {
-		for _, p := range n.Reschedulable() {
-			if protected, _, _ := DoNotDisrupt(p.Object, s.Now); !protected {
-				pods = append(pods, p)
-			}
-		}
-	}
-	slices.SortFunc(pods, func(a, b *Pod) int { return strings.Compare(a.Key, b.Key) })
-	return pods
-}
 
 // Nodes returns all nodes, existing and being launched, in the order of their identities.
 func (s *Snapshot) Nodes() []*Node { return slices.Clone(nodesOf(s)) }

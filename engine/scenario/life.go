@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
@@ -44,12 +45,17 @@ func (l Life) set(c *apiv1.NodeClaim) {
 // Epoch returns the time of a scenario whose cluster.yaml has no field now.
 func Epoch() time.Time { return epoch }
 
-// A Budget is a PodDisruptionBudget that selects the pods with the labels. Allowed is its status.disruptionsAllowed.
+// A Budget is a PodDisruptionBudget that selects the pods with the labels. Allowed is its status.disruptionsAllowed. The other
+// fields are those of its spec.
 type Budget struct {
 	Name    string            `json:"name"`
 	Space   string            `json:"namespace,omitempty"` // default "default"
 	Labels  map[string]string `json:"labels"`
 	Allowed int32             `json:"allowed"`
+
+	MaxUnavailable *intstr.IntOrString                      `json:"maxUnavailable,omitempty"`
+	MinAvailable   *intstr.IntOrString                      `json:"minAvailable,omitempty"`
+	Unhealthy      *policyv1.UnhealthyPodEvictionPolicyType `json:"unhealthyPodEvictionPolicy,omitempty"`
 }
 
 func (b Budget) object() *policyv1.PodDisruptionBudget {
@@ -58,6 +64,7 @@ func (b Budget) object() *policyv1.PodDisruptionBudget {
 		o.Namespace = "default"
 	}
 	o.Spec.Selector = &metav1.LabelSelector{MatchLabels: b.Labels}
+	o.Spec.MaxUnavailable, o.Spec.MinAvailable, o.Spec.UnhealthyPodEvictionPolicy = b.MaxUnavailable, b.MinAvailable, b.Unhealthy
 	o.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: b.Allowed}
 	return o
 }

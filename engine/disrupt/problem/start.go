@@ -92,7 +92,8 @@ func (st *State) expectAssigned() {
 	}
 }
 
-// displaced returns the change that removes the displaced pods of s. These do not include pods that do-not-disrupt protects.
+// displaced returns the change that removes the displaced pods of s. These do not include pods that must not be evicted (see
+// Snapshot.Displaced).
 func displaced(s *model.Snapshot) model.Delta {
 	var change model.Delta
 	for _, pod := range s.Displaced() {

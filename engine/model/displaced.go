@@ -1,0 +1,69 @@
+package model
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Displaced returns the pods that need another place because their node is being deleted, in key order. Pods that the
+// annotation do-not-disrupt protects at s.Now are omitted, and so are pods of a PodDisruptionBudget that never allows an
+// eviction (see forbidsEvictions). They are not evicted yet, so a node for them would be empty.
+func (s *Snapshot) Displaced() []*Pod {
+	var pods []*Pod
+	for _, n := range s.derived.deleting.Each() {
+		for _, p := range n.Reschedulable() {
+			if protected, _, _ := DoNotDisrupt(p.Object, s.Now); !protected {
+				pods = append(pods, p)
+			}
+		}
+	}
+	pods = withoutForbidden(s, pods)
+	slices.SortFunc(pods, func(a, b *Pod) int { return strings.Compare(a.Key, b.Key) })
+	return pods
+}
+
+// withoutForbidden returns the pods without those whose eviction a PodDisruptionBudget never allows. It changes pods. A pod
+// that is already terminating stays in the list. So does a pod that is not ready if the budget always allows the eviction of
+// such pods.
+func withoutForbidden(s *Snapshot, pods []*Pod) []*Pod {
+	if len(pods) == 0 {
+		return nil
+	}
+	forbidden := func(*Pod) bool { return false }
+	for _, o := range s.PDBs.Each() {
+		if !forbidsEvictions(o) {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
+		if err != nil {
+			continue // the API server accepts no budget with such a selector
+		}
+		unready := o.Spec.UnhealthyPodEvictionPolicy != nil && *o.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
+		others := forbidden
+		forbidden = func(p *Pod) bool {
+			return p.Object.Namespace == o.Namespace && selector.Matches(labels.Set(p.Object.Labels)) &&
+				!(unready && PodCondition(p.Object, corev1.PodReady).Status != corev1.ConditionTrue) || others(p)
+		}
+	}
+	return slices.DeleteFunc(pods, func(p *Pod) bool { return !p.Terminating() && forbidden(p) })
+}
+
+// forbidsEvictions reports whether the spec of the budget allows no eviction, however many pods there are: maxUnavailable is 0
+// or 0%, or minAvailable is 100%.
+func forbidsEvictions(o *policyv1.PodDisruptionBudget) bool {
+	scaled := func(v *intstr.IntOrString, of int) int {
+		n, err := intstr.GetScaledValueFromIntOrPercent(v, of, true)
+		if err != nil {
+			return -1 // the API server accepts no such value
+		}
+		return n
+	}
+	most, least := o.Spec.MaxUnavailable, o.Spec.MinAvailable
+	return most != nil && scaled(most, 100) == 0 || least != nil && least.Type == intstr.String && scaled(least, 100) >= 100
+}
