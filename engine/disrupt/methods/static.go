@@ -80,7 +80,8 @@ func headroom(st *problem.State, pool *model.Pool) int {
 }
 
 // fromTemplate returns a planned node without pods, from the template of the pool. The verdict is a refusal if the pool is
-// not ready, or if no instance type is available.
+// not ready, if no instance type is available, or if those that are available have too few values for minValues and the options
+// do not relax minValues.
 func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model.Verdict) {
 	if v := launchable(pool); !v.OK() {
 		return model.PlannedNode{}, v
@@ -91,6 +92,16 @@ func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model
 			"NodePool %q: no matching instance type has an available offering", pool.Name)}
 	}
 	n.Offering, _ = n.Options[0].Cheapest(pool.Requirements)
+	pack := st.Problem.Options.Pack
+	lacking := problem.LackingValues(n.Options, pool.Requirements)
+	n.MinValuesRelaxed = lacking != "" && pack.RelaxMinValues
+	if lacking != "" && !pack.RelaxMinValues {
+		return n, model.Verdict{Rule: model.RuleMinValues, Key: lacking}
+	}
+	cheap := n.Options[:min(len(n.Options), pack.MaxTypes)]
+	if n.MinValuesRelaxed || problem.LackingValues(cheap, pool.Requirements) == "" {
+		n.Options = cheap
+	}
 	return n, model.Verdict{}
 }
 

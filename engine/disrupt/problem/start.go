@@ -9,6 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/require"
 )
 
 // start returns the State before any command: the cluster after everything in progress is finished.
@@ -128,13 +129,23 @@ func (p *Problem) replacedSoon(n *model.Node) bool {
 	return expires && !p.Snapshot.Now.Before(at) || n.Claim != nil && condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted)
 }
 
-// Types returns the instance types that the NodePool may launch, cheapest first, at most as many as a claim may list.
-// Capacity reservations used up by commands are not available.
+// Types returns the instance types that the NodePool may launch, cheapest first. Capacity reservations used up by commands are
+// not available.
 func (st *State) Types(pool *model.Pool) []*model.InstanceType {
 	var types []*model.InstanceType
 	for t := range model.Launchable(st.Cluster.Types(pool.Name), pool.Requirements) {
 		types = append(types, t)
 	}
 	SortByPrice(types, pool.Requirements)
-	return types[:min(len(types), st.Problem.Options.Pack.MaxTypes)]
+	return types
+}
+
+// LackingValues returns the first label of which the types have fewer values than its minValues, empty if there is none.
+func LackingValues(types []*model.InstanceType, reqs require.Set) string {
+	for r := range reqs.All() {
+		if r.MinValues() > 0 && model.Distinct(types, r, reqs) < r.MinValues() {
+			return r.Key()
+		}
+	}
+	return ""
 }
