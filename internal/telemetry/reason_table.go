@@ -45,7 +45,8 @@ func Reasons() []Reason {
 		{Name: EventNominationsIgnored, Type: warning, Objects: "NodePool", Dedupe: long,
 			When: "most nominated pods of a scheduler are bound to other nodes, so new nodes are planned with free capacity"},
 		{Name: EventNoCompatibleInstanceTypes, Type: warning, Objects: "NodePool", Dedupe: short,
-			When: "no instance type matches the requirements of the NodePool"},
+			When: "no instance type matches the requirements of the NodePool, none that matches has an available offering, or those that " +
+				"have one are too few for `minValues`"},
 		{Name: EventInsufficientCapacityError, Type: warning, Objects: "NodeClaim, Pod", PerSecond: 5, Burst: 10,
 			When: "the cloud has no capacity for any offering that the NodeClaim allows, or that the NodeClaim planned for the pod allows"},
 		{Name: EventUnregisteredTaintMissing, Type: warning, Objects: "NodeClaim",

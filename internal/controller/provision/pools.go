@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -8,22 +9,47 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// tellPools publishes a warning on each NodePool that cannot launch nodes, because no instance type meets its requirements.
-// It skips NodePools that are not usable, or whose instance types could not be listed in this round.
+// tellPools publishes a warning on each NodePool that cannot launch nodes because of its requirements (see incompatible). It
+// skips NodePools that are not usable, or whose instance types could not be listed in this round.
 func (c *Controller) tellPools(s *model.Snapshot) {
 	for _, p := range s.Pools() {
 		types := s.Types(p.Name)
-		if !p.Usable().OK() || len(types) == 0 || anyMeets(types, p.Requirements) {
+		if !p.Usable().OK() || len(types) == 0 {
 			continue
 		}
-		c.Events.Publish(telemetry.Event{
-			Object: p.Object, Type: corev1.EventTypeWarning, Reason: telemetry.EventNoCompatibleInstanceTypes,
-			Message: "No instance type matches spec.template.spec.requirements: none has " + impossible(types, p.Requirements),
-		})
+		if why := incompatible(types, p.Requirements, !c.Options.RelaxMinValues); why != "" {
+			c.Events.Publish(telemetry.Event{
+				Object: p.Object, Type: corev1.EventTypeWarning, Reason: telemetry.EventNoCompatibleInstanceTypes, Message: why,
+			})
+		}
 	}
+}
+
+// incompatible returns why the requirements leave no instance type that can be launched now, empty if they leave one: no type
+// meets them, or none that does has an available offering. If strict is set, they also leave none if the types that are left
+// have fewer values than minValues requires.
+func incompatible(types []*model.InstanceType, reqs require.Set, strict bool) string {
+	if !anyMeets(types, reqs) {
+		return "No instance type matches spec.template.spec.requirements: none has " + impossible(types, reqs)
+	}
+	var left []*model.InstanceType
+	for t := range model.Launchable(types, reqs) {
+		left = append(left, t)
+	}
+	if len(left) == 0 {
+		return "No instance type that matches spec.template.spec.requirements has an available offering"
+	}
+	for r := range reqs.All() {
+		if n := model.Distinct(left, r, reqs); strict && n < r.MinValues() {
+			return fmt.Sprintf("Available instance types that match spec.template.spec.requirements have %s of %s, fewer than its minValues of %d",
+				units.Counted(n, "value"), r.Key(), r.MinValues())
+		}
+	}
+	return ""
 }
 
 // impossible returns the requirements that no instance type meets, or all requirements if each is met by some type.

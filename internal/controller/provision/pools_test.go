@@ -12,6 +12,8 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
@@ -60,6 +62,35 @@ func TestPoolsWithoutTypesAreTold(t *testing.T) {
 				t.Errorf("told %q, want %q", told, tt.want)
 			}
 		})
+	}
+}
+
+// The reasons why a NodePool has no instance type: no offering of a matching type is available, or the available ones have too
+// few values for minValues. The policy BestEffort ignores minValues.
+func TestIncompatible(t *testing.T) {
+	types := []*model.InstanceType{typeOf("small", 2, 0.1), typeOf("large", 8, 0.4), typeOf("huge", 64, 4)}
+	types[2].Offerings[0].Available = false
+	pool := func(least int, names ...string) require.Set {
+		return require.FromSpec([]apiv1.NodeSelectorRequirementWithMinValues{{
+			Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: names, MinValues: &least,
+		}})
+	}
+	for _, tt := range []struct {
+		name   string
+		reqs   require.Set
+		strict bool
+		want   string
+	}{
+		{"one is available", pool(1, "small", "huge"), true, ""},
+		{"none is available", pool(1, "huge"), true, "No instance type that matches spec.template.spec.requirements has an available offering"},
+		{"as many as minValues", pool(2, "small", "large"), true, ""},
+		{"fewer are available than minValues", pool(2, "small", "huge"), true, "Available instance types that match " +
+			"spec.template.spec.requirements have 1 value of node.kubernetes.io/instance-type, fewer than its minValues of 2"},
+		{"BestEffort", pool(2, "small", "huge"), false, ""},
+	} {
+		if got := incompatible(types, tt.reqs, tt.strict); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }
 
