@@ -48,7 +48,7 @@ func newDisruptionMetrics(d declarer) *DisruptionMetrics {
 		FailedValidationsTotal: v.counter("failed_validations_total",
 			"Decisions dropped because the cluster changed before they were carried out.", "consolidation_type"),
 		QueueFailuresTotal: v.counter("queue_failures_total",
-			"Decisions that could not be carried out.", "decision", "reason", "consolidation_type"),
+			"Replacements that were not initialized when their disruption was rolled back.", "decision", "reason", "consolidation_type"),
 		ConsolidationScore: c.histogram("score", "Consolidation score: saved share of cost divided by disrupted share of pods.",
 			scoreBuckets(), "decision", "nodepool", "policy"),
 		ConsolidationMovesTotal: c.counter("moves_total", "Consolidations that pay, by whether they were approved.",

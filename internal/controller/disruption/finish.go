@@ -23,6 +23,7 @@ import (
 func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.Duration, err error) {
 	again = poll
 	var due []*model.Node
+	failed := map[string]bool{}
 	for _, n := range s.Nodes() {
 		if !n.Managed() || n.Deleting || n.Rebooting() {
 			continue
@@ -32,7 +33,7 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 		}
 		switch wait, v := c.waits(s, n); {
 		case !v.OK():
-			err = errors.Join(err, c.rollBack(ctx, n, v))
+			err = errors.Join(err, c.rollBack(ctx, s, n, v, failed))
 		case wait > 0:
 			again = min(again, wait)
 		default:
@@ -49,7 +50,7 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 			if v.Rule != model.RuleRecent { // consolidateAfter delays the next attempt
 				c.backOff(n)
 			}
-			err = errors.Join(err, c.rollBack(ctx, n, v))
+			err = errors.Join(err, c.rollBack(ctx, s, n, v, failed))
 			continue
 		}
 		reason := status.Reason(n)
@@ -133,10 +134,17 @@ func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, mod
 }
 
 // rollBack removes the marks from the node, so that pods can be bound to it again. Its replacements are deleted in the next
-// pass, unless pods need them.
-func (c *Controller) rollBack(ctx context.Context, n *model.Node, why model.Verdict) error {
-	if replacements := status.ReplacedBy(n.Claim); len(replacements) > 0 {
-		c.fail(status.Reason(n), c.typeOf(n), "replace", len(replacements))
+// pass, unless pods need them. Replacements that are not initialized count as failed. failed has the names of those that this
+// pass has counted, because several nodes may have the same replacements.
+func (c *Controller) rollBack(ctx context.Context, s *model.Snapshot, n *model.Node, why model.Verdict, failed map[string]bool) error {
+	before := len(failed)
+	for _, name := range status.ReplacedBy(n.Claim) {
+		if r, ok := s.NodeByName(name); !ok || !r.Initialized {
+			failed[name] = true
+		}
+	}
+	if more := len(failed) - before; more > 0 {
+		c.fail(status.Reason(n), c.typeOf(n), "replace", more)
 	}
 	c.rolledBack = true
 	written, err := c.Actor.Unmark(ctx, n)

@@ -178,7 +178,7 @@ func (c *Controller) typeOf(n *model.Node) string {
 	return ""
 }
 
-// fail counts the n replacements of a node whose disruption is rolled back.
+// fail counts n replacements, which were not initialized when the disruption of a node was rolled back.
 func (c *Controller) fail(reason apiv1.DisruptionReason, method, decision string, n int) {
 	c.Metrics.Disruption.QueueFailuresTotal.WithLabelValues(decision, lower(reason), consolidationType(method)).Add(float64(n))
 }

@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -194,5 +196,30 @@ func TestTypeOfMarkedNodes(t *testing.T) {
 	w.forgetTypes(&model.Snapshot{})
 	if len(w.consolidationTypes) != 0 {
 		t.Errorf("types of nodes that are gone: %v", w.consolidationTypes)
+	}
+}
+
+// A command that is rolled back counts each of its replacements that is not initialized once, although several nodes have the same
+// replacements.
+func TestFailedReplacementsAreCounted(t *testing.T) {
+	o := newColony(t, 0)
+	o.node(2, "default", machine("large", 2, 0)) // node-2 is initialized, so it does not count
+	for i := range 2 {
+		claim := o.claim(fmt.Sprintf("claim-%d", i))
+		claim.Annotations = map[string]string{
+			apiv1.DisruptionBegunAnnotationKey: epoch.Format(time.RFC3339), apiv1.ReplacedByAnnotationKey: "claim-2,gone-1,gone-2",
+		}
+		o.must(o.client.Update(t.Context(), claim))
+		condition.SetTrueWithReason(claim, apiv1.ConditionTypeDisruptionReason, string(apiv1.DisruptionReasonDrifted), "", epoch)
+		o.must(o.client.Status().Update(t.Context(), claim))
+		node := o.nodeOf(claim)
+		node.Spec.Taints = append(node.Spec.Taints, apiv1.DisruptedNoScheduleTaint())
+		o.must(o.client.Update(t.Context(), node))
+	}
+	o.show()
+	o.pass()
+	failures := o.c.Metrics.Disruption.QueueFailuresTotal.WithLabelValues("replace", "drifted", "")
+	if got := testutil.ToFloat64(failures); got != 2 {
+		t.Errorf("%v failures, want 2", got)
 	}
 }
