@@ -19,8 +19,9 @@ type NodePoolMetrics struct {
 
 func newNodePoolMetrics(d declarer) *NodePoolMetrics {
 	return &NodePoolMetrics{
-		Limit:     d.gauge("limit", "Limits of the NodePool, in cores, bytes or counts.", "resource_type", "nodepool"),
-		Usage:     d.gauge("usage", "Capacity of the nodes of the NodePool, in cores, bytes or counts.", "resource_type", "nodepool"),
+		Limit: d.gauge("limit", "Limits of the NodePool, in cores, bytes or counts.", "resource_type", "nodepool"),
+		Usage: d.gauge("usage",
+			"Capacity of the nodes of the NodePool that are not being disrupted or deleted, in cores, bytes or counts.", "resource_type", "nodepool"),
 		CostTotal: d.gauge("cost_total", "Price of the nodes of the NodePool in USD/h.", "nodepool"),
 		CostTrackerErrorsTotal: d.counter("cost_tracker_errors_total",
 			"Nodes whose price is not known, each counted when it is first seen so.", "nodepool"),

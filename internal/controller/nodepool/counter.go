@@ -55,8 +55,8 @@ func (c *Counter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return result, err
 }
 
-// count returns the sum of the capacity of the NodePool's nodes, without those that are being deleted. Launched claims
-// whose node has not joined are included. The result always has cpu, memory, pods, ephemeral-storage and nodes, even if
+// count returns the sum of the capacity of the NodePool's nodes, without those that are being disrupted or deleted. Launched
+// claims whose node has not joined are included. The result always has cpu, memory, pods, ephemeral-storage and nodes, even if
 // they are zero.
 func (c *Counter) count(ctx context.Context, pool string) (corev1.ResourceList, error) {
 	var claims apiv1.NodeClaimList
@@ -95,9 +95,11 @@ func (c *Counter) count(ctx context.Context, pool string) (corev1.ResourceList, 
 	return total, nil
 }
 
-// leaving reports whether the capacity of the claim does not count for the NodePool any more.
+// leaving reports whether the capacity of the claim does not count for the NodePool any more: the claim is being deleted, or its
+// node is marked for disruption. A node that is being rebooted counts, because it stays.
 func leaving(claim *apiv1.NodeClaim) bool {
-	return claim.DeletionTimestamp != nil || condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating)
+	return claim.DeletionTimestamp != nil || condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating) ||
+		condition.IsTrue(claim, apiv1.ConditionTypeDisruptionReason) && !condition.IsTrue(claim, apiv1.ConditionTypeRebooting)
 }
 
 // capacity returns the capacity of the claim's node. Until the node is initialized, resources that it does not report yet are

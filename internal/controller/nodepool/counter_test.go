@@ -37,12 +37,22 @@ func TestCounter(t *testing.T) {
 		aNode("ready", "3", resources("4", "7Gi", ""), initialized),
 		// This node has no claim.
 		aNode("orphan", "4", resources("2", "1Gi", ""), initialized),
+		// This node is being rebooted, so it stays.
+		aClaim("rebooting", launched("8", resources("1", "1Gi", "")), func(c *apiv1.NodeClaim) {
+			c.Status.Conditions = []metav1.Condition{
+				{Type: apiv1.ConditionTypeDisruptionReason, Status: "True"}, {Type: apiv1.ConditionTypeRebooting, Status: "True"},
+			}
+		}),
 		// None of these counts.
 		aClaim("wish", launched("", resources("99", "99Gi", ""))),
 		aClaim("ending", launched("5", resources("99", "99Gi", "")), func(c *apiv1.NodeClaim) {
 			c.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeInstanceTerminating, Status: "True"}}
 		}),
 		aNode("ending", "5", resources("99", "99Gi", ""), initialized),
+		aClaim("marked", launched("9", resources("99", "99Gi", "")), func(c *apiv1.NodeClaim) {
+			c.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeDisruptionReason, Status: "True"}}
+		}),
+		aNode("marked", "9", resources("99", "99Gi", ""), initialized),
 		aClaim("deleted", launched("6", resources("99", "99Gi", "")), func(c *apiv1.NodeClaim) {
 			c.DeletionTimestamp, c.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{apiv1.TerminationFinalizer}
 		}),
@@ -55,14 +65,14 @@ func TestCounter(t *testing.T) {
 		t.Errorf("comes back after %v", result.RequeueAfter)
 	}
 	want := corev1.ResourceList{
-		"cpu": resource.MustParse("14"), "memory": resource.MustParse("23Gi"), "nvidia.com/gpu": resource.MustParse("1"),
-		"nodes": resource.MustParse("4"), "pods": {}, "ephemeral-storage": {},
+		"cpu": resource.MustParse("15"), "memory": resource.MustParse("24Gi"), "nvidia.com/gpu": resource.MustParse("1"),
+		"nodes": resource.MustParse("5"), "pods": {}, "ephemeral-storage": {},
 	}
 	if diff := cmp.Diff(want, pool.Status.Resources); diff != "" {
 		t.Error(diff)
 	}
-	if pool.Status.Nodes != 4 {
-		t.Errorf("counted %d nodes, want 4", pool.Status.Nodes)
+	if pool.Status.Nodes != 5 {
+		t.Errorf("counted %d nodes, want 5", pool.Status.Nodes)
 	}
 }
 
