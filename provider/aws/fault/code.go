@@ -1,11 +1,13 @@
 package fault
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // Error codes that callers compare.
@@ -119,6 +121,13 @@ func Throttled(err error) bool {
 func Server(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer || broken(err)
+}
+
+// Transient reports whether the same call may succeed later although nothing is changed in the account: AWS failed inside,
+// throttled the call, or did not answer it.
+func Transient(err error) bool {
+	var unsent *smithyhttp.RequestSendError
+	return Server(err) || Throttled(err) || Foreign(err) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &unsent)
 }
 
 // RoleMissing reports whether an error of IAM means that the role does not exist.

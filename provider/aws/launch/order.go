@@ -209,6 +209,11 @@ func (l *Launcher) newGroup(r Request, c Choice, p part) (*group, error) {
 		Taints: bootstrap.ClaimTaints(r.Claim), Custom: value(r.Class.Spec.UserData),
 		ImageVersion: imageVersion(r.Class, p.image),
 	})
+	if errors.Is(err, bootstrap.ErrNoCIDR) { // EKS may answer the next call, so the claim is kept
+		return nil, &cloud.LaunchError{
+			Reason: awsv1.ReasonClusterCIDRResolutionFailed, Message: "service CIDR of the cluster could not be read from EKS", Err: err,
+		}
+	}
 	if err != nil {
 		return nil, &cloud.NodeClassNotReadyError{Err: err}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/smithy-go"
 	"github.com/go-logr/logr/funcr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -183,6 +184,9 @@ func TestConditions(t *testing.T) {
 			awsv1.ConditionTypeInstanceProfileReady, "RoleNotFound", "False", time.Minute},
 		{"no CIDR", func(b *bench, _ *awsv1.EC2NodeClass) { b.errs["cidr"] = errors.New("no") },
 			validation, awsv1.ReasonClusterCIDRResolutionFailed, "False", time.Minute},
+		{"a CIDR that EKS does not tell now", func(b *bench, _ *awsv1.EC2NodeClass) {
+			b.errs["cidr"] = &smithy.GenericAPIError{Code: "ServerException", Fault: smithy.FaultServer}
+		}, validation, awsv1.ReasonNotResolved, "Unknown", 10 * time.Second},
 		{"what it builds on is missing", func(b *bench, _ *awsv1.EC2NodeClass) { b.account.groups = nil },
 			validation, awsv1.ReasonDependenciesNotReady, "False", time.Minute},
 		{"a kubelet field that is none", kubelet("maxPod=5"), validation, awsv1.ReasonInvalidKubeletConfiguration, "False", time.Minute},

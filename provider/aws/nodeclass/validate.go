@@ -13,6 +13,7 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/kubelet"
 )
@@ -22,7 +23,11 @@ import (
 func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
 	kind := awsv1.ConditionTypeValidationSucceeded
 	if catalog.FamilyOf(class).Name == awsv1.AMIFamilyAL2023 {
-		if _, err := s.Cluster.CIDR(ctx); err != nil {
+		_, err := s.Cluster.CIDR(ctx)
+		if fault.Transient(err) {
+			return 0, fmt.Errorf("read service CIDR: %w", err)
+		}
+		if err != nil {
 			s.no(class, kind, awsv1.ReasonClusterCIDRResolutionFailed,
 				"Cluster service CIDR could not be resolved (needed by AL2023): "+err.Error())
 			return nothingAgain, nil
