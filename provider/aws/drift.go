@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/require"
@@ -125,8 +126,15 @@ func instanceDrift(i instances.Instance, class *awsv1.EC2NodeClass) cloud.DriftR
 		return DriftSubnet
 	}
 	selected := func(c awsv1.CapacityReservation) bool { return c.ID == i.Reservation.ID }
-	if i.Reservation.ID != "" && !slices.ContainsFunc(class.Status.CapacityReservations, selected) {
-		return DriftReservation
+	if i.Reservation.ID == "" || reservationsIgnored(class) {
+		return ""
 	}
-	return ""
+	return reasonIf(!slices.ContainsFunc(class.Status.CapacityReservations, selected), DriftReservation)
+}
+
+// reservationsIgnored reports whether the status of the class was written while the feature gate ReservedCapacity was off, so
+// that it lists no reservations. The class is reconciled soon if the gate is on now.
+func reservationsIgnored(class *awsv1.EC2NodeClass) bool {
+	c := condition.Get(class, awsv1.ConditionTypeCapacityReservationsReady)
+	return c != nil && c.Reason == awsv1.ReasonReservedCapacityDisabled
 }

@@ -108,6 +108,47 @@ func TestReservedCapacity(t *testing.T) {
 	}
 }
 
+// The feature gate ReservedCapacity is switched off and on again. The node in a reservation does not drift, although the
+// class lists no reservations while the gate is off.
+func TestReservedNodeWhileGateIsOff(t *testing.T) {
+	w := newWorld(t)
+	p := w.start(t)
+	id := w.reserve(t, control.Reservation{Type: "m5.large", Zone: "us-east-1b", Count: 1})
+	first := create(t, p, w.anyCapacity(t, "first"))
+	w.launched(t, "first", first)
+	claim := w.load(t, "first")
+	if claim.Labels[awsv1.LabelCapacityReservationID] != id {
+		t.Fatalf("launched with labels %v, want reservation %s", claim.Labels, id)
+	}
+	drift := func(when string, p *aws.Provider) {
+		t.Helper()
+		if why, err := p.Drift(t.Context(), claim); err != nil || why != "" {
+			t.Errorf("%s drift is %q, %v", when, why, err)
+		}
+	}
+	p = w.startWith(t, func(c *aws.Config) { c.Settings.ReservedCapacity = false })
+	drift("while the gate is off,", p)
+	got, err := p.Get(t.Context(), first.ProviderID)
+	if err != nil || got.Labels[apiv1.CapacityTypeLabelKey] != apiv1.CapacityTypeOnDemand || got.Labels[awsv1.LabelCapacityReservationID] != "" {
+		t.Errorf("while the gate is off, the instance is %+v, %v", got, err)
+	}
+	var off awsv1.EC2NodeClass
+	if err := w.kube.Get(t.Context(), types.NamespacedName{Name: "default"}, &off); err != nil {
+		t.Fatal(err)
+	}
+	p = w.start(t)
+	drift("when the gate is on again,", p)
+	var on awsv1.EC2NodeClass
+	if err := w.kube.Get(t.Context(), types.NamespacedName{Name: "default"}, &on); err != nil {
+		t.Fatal(err)
+	}
+	on.Status = off.Status // as before the first reconciliation of the class
+	if err := w.kube.Status().Update(t.Context(), &on); err != nil {
+		t.Fatal(err)
+	}
+	drift("before the class is reconciled,", p)
+}
+
 // If a launch fails because others have used up a reservation, the next attempt uses spot or on-demand capacity.
 func TestReservationUsedUpByOthers(t *testing.T) {
 	w := newWorld(t)

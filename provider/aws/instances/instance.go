@@ -30,7 +30,8 @@ type Instance struct {
 	Tags           map[string]string
 	EFAs           int64
 	Launched       time.Time
-	// Reservation is the capacity reservation of a reserved instance, zero for all others.
+	// Reservation is the capacity reservation of a reserved instance, zero for all others, and zero if Config.Reserved is
+	// false.
 	Reservation Reservation
 	// Group is the ID of the placement group of the instance, empty if there is none. Partition is its partition, 0 if
 	// there is none.
@@ -48,6 +49,7 @@ type Reservation struct {
 	Interruptible bool
 }
 
+// fromEC2 returns the facts about i. It does not set Reservation.
 func fromEC2(i ec2types.Instance) Instance {
 	out := Instance{
 		ID: aws.ToString(i.InstanceId), ImageID: aws.ToString(i.ImageId), Type: string(i.InstanceType),
@@ -65,7 +67,6 @@ func fromEC2(i ec2types.Instance) Instance {
 		}
 		out.Group, out.Partition = aws.ToString(p.GroupId), int(aws.ToInt32(p.PartitionNumber))
 	}
-	out.readReservation(i)
 	if i.State != nil {
 		out.State = string(i.State.Name)
 	}

@@ -38,6 +38,7 @@ var window = batch.Window{Idle: 100 * time.Millisecond, Longest: time.Second, It
 type Store struct {
 	api      API
 	cluster  string
+	reserved bool // Config.Reserved
 	describe *batch.Batcher[string, Instance]
 	end      *batch.Batcher[string, struct{}]
 	failures *prometheus.CounterVec
@@ -52,6 +53,9 @@ type Config struct {
 	Clock   clock.Clock
 	Meter   *batch.Meter
 	Metrics prometheus.Registerer
+	// Reserved is true if the feature gate ReservedCapacity is on. Otherwise instances in capacity reservations count as
+	// on-demand.
+	Reserved bool
 	// Away reports whether traffic is shifted away from the zone of an instance. It is nil unless --enable-zonal-shift
 	// is set.
 	Away func(ctx context.Context, i Instance) bool
@@ -59,7 +63,7 @@ type Config struct {
 
 // New returns a Store. Its batches end when ctx is done.
 func New(ctx context.Context, c Config) *Store {
-	s := &Store{api: c.API, cluster: c.Cluster, refused: ttl.New[string, bool](c.Clock, apart), failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+	s := &Store{api: c.API, cluster: c.Cluster, reserved: c.Reserved, refused: ttl.New[string, bool](c.Clock, apart), failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "karpenter_cloudprovider_instance_termination_failures_total",
 		Help: "Terminations that EC2 refused, by zone.",
 	}, []string{"zone", "zone_id"})}
@@ -155,7 +159,11 @@ func (s *Store) pages(ctx context.Context, in *ec2.DescribeInstancesInput) ([]In
 		}
 		for _, r := range page.Reservations {
 			for _, i := range r.Instances {
-				out = append(out, fromEC2(i))
+				one := fromEC2(i)
+				if s.reserved {
+					one.readReservation(i)
+				}
+				out = append(out, one)
 			}
 		}
 	}
