@@ -22,8 +22,8 @@ type State struct {
 	Nodes []*corev1.Node
 }
 
-// Decide returns an action for each claim that a notice names, unless the claim is being deleted, in the order of claim
-// names. Notices about other instances are ignored.
+// Decide returns an action for each claim that a notice names, in the order of claim names. A claim that is being deleted
+// has an action only if Action.whileDeleted leaves something to do. Notices about other instances are ignored.
 func Decide(s State) []Action {
 	nodes := make(map[string]*corev1.Node, len(s.Nodes))
 	for _, n := range s.Nodes {
@@ -31,9 +31,17 @@ func Decide(s State) []Action {
 	}
 	var actions []Action
 	for _, claim := range s.Claims {
-		if notice, ok := mostUrgent(s.Notices, claim); ok && claim.DeletionTimestamp.IsZero() {
-			actions = append(actions, actionFor(claim, nodes[claim.Status.ProviderID], notice, s.Now))
+		notice, ok := mostUrgent(s.Notices, claim)
+		if !ok {
+			continue
 		}
+		a := actionFor(claim, nodes[claim.Status.ProviderID], notice, s.Now)
+		if !claim.DeletionTimestamp.IsZero() {
+			if a, ok = a.whileDeleted(); !ok {
+				continue
+			}
+		}
+		actions = append(actions, a)
 	}
 	slices.SortFunc(actions, func(a, b Action) int { return cmp.Compare(a.Claim.Name, b.Claim.Name) })
 	return actions
@@ -114,6 +122,19 @@ func actionFor(claim *apiv1.NodeClaim, node *corev1.Node, n model.Notice, now ti
 	return a
 }
 
+// whileDeleted returns the part of the action that remains if the claim is being deleted. ok is false if nothing remains.
+//
+// Capacity is recorded as unavailable and the deadline is set as for other claims. The notice is told if it is an announcement
+// of the cloud, or if it sets the deadline. Otherwise it is not told: the end of an instance may be the result of the deletion,
+// and a failed check or pending event is found again at each poll while the node is drained.
+func (a Action) whileDeleted() (_ Action, ok bool) {
+	a.Delete, a.Ended, a.Cordon = false, Event{}, false
+	if !announced(a.Notice.Kind) && a.Deadline.IsZero() {
+		a.Told = Event{}
+	}
+	return a, a.Unavailable != "" || a.Told.Reason != "" || !a.Deadline.IsZero()
+}
+
 // An Action is what to do about one claim because of a notice, in the order of its fields. It is idempotent.
 type Action struct {
 	// Claim is the claim that the notice concerns.
@@ -127,7 +148,8 @@ type Action struct {
 	Unavailable string
 	// Told is the Kubernetes event that reports the notice. Its Reason is empty if there is none.
 	Told Event
-	// Deadline is the termination deadline of the drain, written to the claim before it is deleted; zero for none.
+	// Deadline is the termination deadline of the drain, written to the claim, before it is deleted if it is not yet; zero for
+	// none.
 	Deadline time.Time
 	// Delete is true if the claim is deleted.
 	Delete bool

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // The result of Decide does not depend on the order of notices and claims. Each claim gets at most one action. After the
-// actions are carried out, Decide returns no further deletion or cordon.
+// actions are carried out, Decide returns no further deletion, cordon or deadline.
 func TestDecideLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := State{Now: now}
@@ -23,6 +24,9 @@ func TestDecideLaws(t *testing.T) {
 			id := fmt.Sprintf("cloud:///zone/i-%d", i)
 			c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)}}
 			c.Status.ProviderID, c.Status.NodeName = id, fmt.Sprintf("n-%d", i)
+			if rapid.Bool().Draw(t, "deleted") {
+				c.DeletionTimestamp = &metav1.Time{Time: now}
+			}
 			s.Claims = append(s.Claims, c)
 			if rapid.Bool().Draw(t, "node") {
 				s.Nodes = append(s.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.Status.NodeName}, Spec: corev1.NodeSpec{ProviderID: id}})
@@ -58,15 +62,22 @@ func TestDecideLaws(t *testing.T) {
 			if i > 0 && actions[i-1].Claim.Name >= a.Claim.Name {
 				t.Fatalf("actions for %s and %s are out of order, or one claim has two", actions[i-1].Claim.Name, a.Claim.Name)
 			}
-			if (a.Cordon || !a.Deadline.IsZero()) && !a.Delete {
+			deleted := !a.Claim.DeletionTimestamp.IsZero()
+			if a.Cordon && !a.Delete || !a.Deadline.IsZero() && !a.Delete && !deleted {
 				t.Fatalf("a claim that stays loses its pods:\n%s", a)
+			}
+			if deleted && (a.Delete || a.Ended.Reason != "") {
+				t.Fatalf("deleted again:\n%s", a)
 			}
 			if a.Delete {
 				a.Claim.DeletionTimestamp = &metav1.Time{Time: now}
 			}
+			if !a.Deadline.IsZero() {
+				metav1.SetMetaDataAnnotation(&a.Claim.ObjectMeta, apiv1.NodeClaimTerminationTimestampAnnotationKey, now.Format(time.RFC3339))
+			}
 		}
 		again := Decide(s)
-		if i := slices.IndexFunc(again, func(a Action) bool { return a.Delete || a.Cordon }); i >= 0 {
+		if i := slices.IndexFunc(again, func(a Action) bool { return a.Delete || a.Cordon || !a.Deadline.IsZero() }); i >= 0 {
 			t.Fatalf("asked for again:\n%s", again[i])
 		}
 	})

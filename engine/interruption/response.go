@@ -55,6 +55,15 @@ var responses = []response{
 	{model.NoticeHostFailed, force, ReasonInstanceUnhealthy, ""},
 }
 
+// announced reports whether the cloud sends notices of the kind once, before it ends or changes the instance.
+func announced(kind model.NoticeKind) bool {
+	switch kind {
+	case model.NoticeSpotInterrupted, model.NoticeReservationReclaimed, model.NoticeRebalance, model.NoticeScheduledChange:
+		return true
+	}
+	return false
+}
+
 // to returns the response to one notice. If Notice.Act is set, a rebalance recommendation has the response to an
 // interruption of a spot instance.
 func (r response) to(n model.Notice) response {
