@@ -217,10 +217,10 @@ func (steady) RetryDelay(attempt int, _ error) (time.Duration, error) {
 }
 
 // recorder hands events of the provider to the recorder of the operator.
-type recorder struct{ events telemetry.Recorder }
+type recorder struct{ telemetry.Recorder }
 
 func (r recorder) Event(object client.Object, eventType, reason, message string) {
-	r.events.Publish(telemetry.Event{Object: object, Type: eventType, Reason: reason, Message: message})
+	r.Publish(telemetry.Event{Object: object, Type: eventType, Reason: reason, Message: message})
 }
 
 // logs receives the log of a replica, line by line. It passes each line to the judge and to Options.Log.

@@ -27,6 +27,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws/amis"
 	"github.com/karpenter-go/karpenter/provider/aws/batch"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
@@ -55,6 +56,12 @@ const Name = "aws"
 // times the wait of a call that polls the queue. The SDK repeats a request that took longer; launches are idempotent.
 const RequestTimeout = time.Minute
 
+// Recorder publishes events. Event is for events of which each object has one, Publish for all others.
+type Recorder interface {
+	launch.Recorder
+	telemetry.Recorder
+}
+
 // Config has the dependencies and settings of a Provider.
 type Config struct {
 	// AWS has the region and the credentials.
@@ -73,7 +80,7 @@ type Config struct {
 	Settings Settings
 	Ledger   launch.Ledger
 	Metrics  prometheus.Registerer
-	Recorder launch.Recorder
+	Recorder Recorder
 	// Overlay applies NodeOverlays to instance types; nil if the feature is off.
 	Overlay cloud.Overlay
 	// Namespace is the namespace of the ConfigMaps with the price book and with observed memory. If it is empty, neither is

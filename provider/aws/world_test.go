@@ -36,6 +36,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/awsemu"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
@@ -318,6 +319,12 @@ type recorder struct{ t testing.TB }
 
 func (r recorder) Event(o client.Object, kind, reason, message string) {
 	r.t.Logf("event on %s: %s", o.GetName(), strings.Join([]string{kind, reason, message}, " "))
+}
+
+func (r recorder) Publish(events ...telemetry.Event) {
+	for _, e := range events {
+		r.t.Logf("event: %s %s: %s", e.Type, e.Reason, e.Message)
+	}
 }
 
 // actionOf returns the EC2 action of a request, or "". It leaves the body to be read again.

@@ -74,11 +74,9 @@ func sdkLog(env operator.Env) logging.Logger {
 	})
 }
 
-// A teller passes the events of the provider to the recorder, which drops repeated events.
-type teller struct {
-	events telemetry.Recorder
-}
+// A teller passes the events of the provider to the recorder, which drops repeated events. It implements aws.Recorder.
+type teller struct{ telemetry.Recorder }
 
 func (t teller) Event(object client.Object, eventType, reason, message string) {
-	t.events.Publish(telemetry.Event{Object: object, Type: eventType, Reason: reason, Message: message})
+	t.Publish(telemetry.Event{Object: object, Type: eventType, Reason: reason, Message: message})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,11 +33,6 @@ var _ API = (*arczonalshift.Client)(nil)
 // every is the interval at which shifts are read.
 const every = 30 * time.Second
 
-// Recorder publishes events.
-type Recorder interface {
-	Event(object client.Object, eventType, reason, message string)
-}
-
 // Config has the dependencies and settings of Shifts.
 type Config struct {
 	API   API
@@ -46,13 +40,17 @@ type Config struct {
 	// Cluster returns the cluster's ARN.
 	Cluster  func(ctx context.Context) (string, error)
 	Reader   client.Reader
-	Recorder Recorder
+	Recorder telemetry.Recorder
 }
 
 // Shifts has the zones from which traffic is shifted away. It is safe for concurrent use. No lock is held during calls
 // of ARC.
 type Shifts struct {
 	Config
+
+	// untold are the IDs of zones whose shift has begun or ended, and about which no events are published yet. Only
+	// Refresh uses them, whose calls do not overlap.
+	untold struct{ began, ended []string }
 
 	mu       sync.Mutex           // guards the rest
 	until    map[string]time.Time // the end of each shift, by zone ID
@@ -108,7 +106,8 @@ func (s *Shifts) Task() periodic.Task {
 }
 
 // Refresh reads the shifts from ARC, and publishes events on the pools in whose zones a shift begins or ends. A shift
-// that ARC no longer lists is over immediately. After an error, known shifts stay until they expire.
+// that ARC no longer lists is over immediately. After an error of ARC, known shifts stay until they expire. If the pools
+// cannot be listed, the next call publishes the events. Calls must not overlap.
 func (s *Shifts) Refresh(ctx context.Context) error {
 	arn, err := s.Cluster(ctx)
 	if err != nil {
@@ -125,7 +124,8 @@ func (s *Shifts) Refresh(ctx context.Context) error {
 	for _, zone := range ended {
 		log.FromContext(ctx).Info("zonal shift ended", "zone-id", zone)
 	}
-	return s.tell(ctx, began, ended)
+	s.untold.began, s.untold.ended = append(s.untold.began, began...), append(s.untold.ended, ended...)
+	return s.tell(ctx)
 }
 
 // take replaces the stored shifts, and returns the IDs of the zones whose shift has begun or ended.
@@ -164,9 +164,9 @@ func (s *Shifts) take(list []arctypes.ZonalShiftInResource) (began, ended []stri
 	return began, ended
 }
 
-// tell publishes events on the NodePools that may launch nodes in the zones.
-func (s *Shifts) tell(ctx context.Context, began, ended []string) error {
-	if len(began)+len(ended) == 0 {
+// tell publishes events about untold on the NodePools that may launch nodes in the zones, one event for each zone.
+func (s *Shifts) tell(ctx context.Context) error {
+	if len(s.untold.began)+len(s.untold.ended) == 0 {
 		return nil
 	}
 	var pools apiv1.NodePoolList
@@ -178,16 +178,23 @@ func (s *Shifts) tell(ctx context.Context, began, ended []string) error {
 		return fmt.Errorf("list node classes: %w", err)
 	}
 	for i := range pools.Items {
-		zones := zonesOf(&pools.Items[i], classes.Items)
-		if names := among(began, zones); names != "" {
-			s.Recorder.Event(&pools.Items[i], corev1.EventTypeWarning, telemetry.EventZonalShiftActive,
-				"Zonal shift away from "+names+": no nodes are launched or disrupted voluntarily there, and instances do not end")
+		pool := &pools.Items[i]
+		zones := zonesOf(pool, classes.Items)
+		publish := func(ids []string, eventType, reason, what string) {
+			for _, id := range ids {
+				if name, ok := zones[id]; ok {
+					s.Recorder.Publish(telemetry.Event{
+						Object: pool, Type: eventType, Reason: reason, Dedupe: []string{string(pool.UID), id},
+						Message: fmt.Sprintf("Zonal shift away from %s (%s)%s", name, id, what),
+					})
+				}
+			}
 		}
-		if names := among(ended, zones); names != "" {
-			s.Recorder.Event(&pools.Items[i], corev1.EventTypeNormal, telemetry.EventZonalShiftCleared,
-				"Zonal shift away from "+names+" ended")
-		}
+		publish(s.untold.began, corev1.EventTypeWarning, telemetry.EventZonalShiftActive,
+			": no nodes are launched or disrupted voluntarily there, and instances do not end")
+		publish(s.untold.ended, corev1.EventTypeNormal, telemetry.EventZonalShiftCleared, " ended")
 	}
+	s.untold.began, s.untold.ended = nil, nil
 	return nil
 }
 
@@ -208,15 +215,4 @@ func zonesOf(pool *apiv1.NodePool, classes []awsv1.EC2NodeClass) map[string]stri
 		}
 	}
 	return zones
-}
-
-// among returns a text with the names of those IDs that are in zones.
-func among(ids []string, zones map[string]string) string {
-	var names []string
-	for _, id := range ids {
-		if name, ok := zones[id]; ok {
-			names = append(names, fmt.Sprintf("%s (%s)", name, id))
-		}
-	}
-	return strings.Join(names, ", ")
 }

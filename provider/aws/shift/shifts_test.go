@@ -13,6 +13,7 @@ import (
 	arctypes "github.com/aws/aws-sdk-go-v2/service/arczonalshift/types"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -20,6 +21,7 @@ import (
 	"github.com/karpenter-go/karpenter/api"
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // arc is a fake of ARC that returns its shifts.
@@ -36,8 +38,14 @@ func (a *arc) GetManagedResource(
 
 type diary []string
 
-func (d *diary) Event(o client.Object, _, reason, message string) {
-	*d = append(*d, o.GetName()+" "+reason+": "+message)
+func (d *diary) Publish(events ...telemetry.Event) {
+	for _, e := range events {
+		o, ok := e.Object.(client.Object)
+		if !ok {
+			panic("an event about something that is no object")
+		}
+		*d = append(*d, o.GetName()+" "+e.Reason+": "+e.Message)
+	}
 }
 
 func TestShifts(t *testing.T) {
@@ -106,4 +114,69 @@ func TestShifts(t *testing.T) {
 	if !s.Away("az1") || s.Away("az2") || !slices.ContainsFunc(told, func(e string) bool { return strings.HasPrefix(e, "in-b ZonalShiftCleared") }) {
 		t.Errorf("away %v %v, told %v", s.Away("az1"), s.Away("az2"), told)
 	}
+}
+
+// brokenReader fails to list while broken is true.
+type brokenReader struct {
+	client.Reader
+	broken bool
+}
+
+func (r *brokenReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if r.broken {
+		return errors.New("away")
+	}
+	return r.Reader.List(ctx, list, options...)
+}
+
+// Each zone has its own event, also if a shift of another zone was told a moment before. Events that could not be published
+// because the pools could not be listed are published later.
+func TestEventForEachZone(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	shifted := func(zones ...string) (out []arctypes.ZonalShiftInResource) {
+		for _, z := range zones {
+			out = append(out, arctypes.ZonalShiftInResource{
+				AwayFrom: aws.String(z), AppliedStatus: arctypes.AppliedStatusApplied, ExpiryTime: aws.Time(clock.Now().Add(time.Hour)),
+			})
+		}
+		return out
+	}
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	class.Status.Subnets = []awsv1.Subnet{{ID: "s-a", Zone: "a", ZoneID: "az1"}, {ID: "s-b", Zone: "b", ZoneID: "az2"}}
+	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "u"}}
+	pool.Spec.Template.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
+	sink := record.NewFakeRecorder(10)
+	arc := &arc{}
+	reader := &brokenReader{Reader: fake.NewClientBuilder().WithScheme(api.Scheme()).WithObjects(class, pool).Build()}
+	s := New(Config{
+		API: arc, Clock: clock, Recorder: telemetry.NewRecorder(sink, clock), Reader: reader,
+		Cluster: func(context.Context) (string, error) { return "arn", nil },
+	})
+	refresh := func(want ...string) {
+		t.Helper()
+		if err := s.Refresh(t.Context()); (err != nil) != reader.broken {
+			t.Errorf("refresh: %v", err)
+		}
+		var got []string
+		for len(sink.Events) > 0 {
+			reason, _, _ := strings.Cut(<-sink.Events, ":")
+			got = append(got, reason)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("events are %q, want %q", got, want)
+		}
+	}
+	arc.shifts = shifted("az1")
+	refresh("Warning ZonalShiftActive Zonal shift away from a (az1)")
+	clock.Step(30 * time.Second)
+	arc.shifts, reader.broken = shifted("az1", "az2"), true
+	refresh()
+	if !s.Away("az2") {
+		t.Error("a shift does not count because its event could not be published")
+	}
+	reader.broken = false
+	refresh("Warning ZonalShiftActive Zonal shift away from b (az2)")
+	refresh()
+	arc.shifts = nil
+	refresh("Normal ZonalShiftCleared Zonal shift away from a (az1) ended", "Normal ZonalShiftCleared Zonal shift away from b (az2) ended")
 }
