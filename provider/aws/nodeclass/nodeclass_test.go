@@ -191,6 +191,7 @@ func TestConditions(t *testing.T) {
 			validation, awsv1.ReasonDependenciesNotReady, "False", time.Minute},
 		{"a kubelet field that is none", kubelet("maxPod=5"), validation, awsv1.ReasonInvalidKubeletConfiguration, "False", time.Minute},
 		{"an expression", kubelet(`maxPods="vcpus * 5"`), validation, awsv1.ReasonKubeletExpressionsDisabled, "False", time.Minute},
+		{"an expression that cannot be read and is off", kubelet(`maxPods="vcpus *"`), validation, awsv1.ReasonKubeletExpressionsDisabled, "False", time.Minute},
 		{"a kubelet field that Bottlerocket has not", func(b *bench, c *awsv1.EC2NodeClass) {
 			c.Spec.AMISelectorTerms[0].Alias = "bottlerocket@latest"
 			kubelet("serializeImagePulls=false")(b, c)

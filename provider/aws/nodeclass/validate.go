@@ -72,15 +72,15 @@ func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.
 func Judge(class *awsv1.EC2NodeClass, expressions bool) Finding {
 	config, err := kubelet.Parse(class.Spec.Kubelet)
 	var badExpression *kubelet.ExpressionError
+	compiled := !errors.As(err, &badExpression)
 	switch {
-	case errors.As(err, &badExpression) && expressions:
-		return Finding{Reason: awsv1.ReasonKubeletExpressionInvalid, Message: "spec.kubelet: " + oneLine(err)}
-	case err != nil:
+	case err != nil && compiled:
 		return Finding{Reason: awsv1.ReasonInvalidKubeletConfiguration, Message: "spec.kubelet: " + oneLine(err)}
-	}
-	if len(config.Expressions) > 0 && !expressions {
+	case len(config.Expressions) > 0 && !expressions:
 		return Finding{Reason: awsv1.ReasonKubeletExpressionsDisabled, Message: fmt.Sprintf(
 			"Expressions in spec.kubelet.%s are not enabled; fix: set AWS feature gate NodeClassCEL=true, or write a value", strings.Join(config.Expressions, ", spec.kubelet."))}
+	case !compiled:
+		return Finding{Reason: awsv1.ReasonKubeletExpressionInvalid, Message: "spec.kubelet: " + oneLine(err)}
 	}
 	if f := supported(catalog.FamilyOf(class), config); f != "" {
 		return Finding{Reason: awsv1.ReasonUnsupportedKubeletConfiguration, Message: "spec.kubelet: " + f}
