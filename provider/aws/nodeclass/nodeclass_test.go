@@ -202,6 +202,13 @@ func TestConditions(t *testing.T) {
 		}, validation, awsv1.ReasonUnsupportedKubeletConfiguration, "False", time.Minute},
 		{"a reserved tag", func(_ *bench, c *awsv1.EC2NodeClass) { c.Spec.Tags = map[string]string{"karpenter.sh/nodepool": "x"} },
 			validation, awsv1.ReasonTagValidationFailed, "False", time.Minute},
+		{"a reserved tag while a security group is missing", func(b *bench, c *awsv1.EC2NodeClass) {
+			c.Spec.Tags, b.account.groups = map[string]string{"karpenter.sh/nodepool": "x"}, nil
+		}, validation, awsv1.ReasonDependenciesNotReady, "False", time.Minute},
+		{"a reserved tag and an expression without a value", func(b *bench, c *awsv1.EC2NodeClass) {
+			b.status.Expressions, c.Spec.Tags = true, map[string]string{"karpenter.sh/nodepool": "x"}
+			b.status.Evaluate = func(*awsv1.EC2NodeClass) error { return errors.New("division by zero") }
+		}, validation, awsv1.ReasonKubeletExpressionEvaluationFailed, "False", time.Minute},
 		{"not allowed", func(b *bench, _ *awsv1.EC2NodeClass) {
 			b.finding = Finding{Reason: "CreateFleetAuthCheckFailed", Message: "no"}
 		},

@@ -33,7 +33,7 @@ func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.
 			return nothingAgain, nil
 		}
 	}
-	if f := Judge(class, s.Expressions); f.Reason != "" {
+	if f := judgeKubelet(class, s.Expressions); f.Reason != "" {
 		s.no(class, kind, f.Reason, f.Message)
 		return 0, nil
 	}
@@ -49,6 +49,10 @@ func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.
 			s.no(class, kind, awsv1.ReasonKubeletExpressionEvaluationFailed, "spec.kubelet: "+oneLine(err))
 			return 0, nil
 		}
+	}
+	if f := judgeTags(class); f.Reason != "" {
+		s.no(class, kind, f.Reason, f.Message)
+		return 0, nil
 	}
 	if s.Check != nil {
 		f, err := s.Check(ctx, class)
@@ -70,6 +74,14 @@ func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.
 // Judge checks the settings of the class without calls of AWS. It returns the first mistake, or the zero Finding if
 // there is none. expressions is true if the kubelet section may contain expressions.
 func Judge(class *awsv1.EC2NodeClass, expressions bool) Finding {
+	if f := judgeKubelet(class, expressions); f.Reason != "" {
+		return f
+	}
+	return judgeTags(class)
+}
+
+// judgeKubelet is Judge for spec.kubelet.
+func judgeKubelet(class *awsv1.EC2NodeClass, expressions bool) Finding {
 	config, err := kubelet.Parse(class.Spec.Kubelet)
 	var badExpression *kubelet.ExpressionError
 	compiled := !errors.As(err, &badExpression)
@@ -85,6 +97,11 @@ func Judge(class *awsv1.EC2NodeClass, expressions bool) Finding {
 	if f := supported(catalog.FamilyOf(class), config); f != "" {
 		return Finding{Reason: awsv1.ReasonUnsupportedKubeletConfiguration, Message: "spec.kubelet: " + f}
 	}
+	return Finding{}
+}
+
+// judgeTags is Judge for spec.tags.
+func judgeTags(class *awsv1.EC2NodeClass) Finding {
 	if err := instances.CheckTags(class); err != nil {
 		return Finding{Reason: awsv1.ReasonTagValidationFailed, Message: oneLine(err)}
 	}
