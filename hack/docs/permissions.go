@@ -130,14 +130,13 @@ their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles
 | Role | Allows |
 |---|---|
 | ClusterRole of the core | reads NodePools, NodeClaims, pods, nodes, volumes, namespaces, DaemonSets, LimitRanges and PDBs |
-| | with ` + "`settings.featureGates.nodeOverlay`" + `: reads NodeOverlays and writes their status |
-| | with ` + "`settings.ignoreDRARequests: false`" + ` or a gate of dynamic resources: reads ResourceSlices |
+| | lists and watches Services, ReplicationControllers, ReplicaSets, StatefulSets and ResourceSlices. Only ` + "`--scheduler-config`" + ` and ` + "`--ignore-dra-requests=false`" + ` need this. It is always granted, because ` + "`controller.env`" + ` may set them |
+| | with the gate ` + "`NodeOverlay`" + `: reads NodeOverlays and writes their status |
 | | with ` + "`controller.dashboard.enabled`" + `: lists ResourceClaims and ResourceClaimTemplates |
-| | with ` + "`settings.featureGates.capacityBuffer`" + `: reads CapacityBuffers, PodTemplates, workloads and ResourceQuotas, and writes the status of CapacityBuffers |
-| | with ` + "`settings.schedulerConfig`" + `: reads Services, and the workloads that own pods |
+| | with the gate ` + "`CapacityBuffer`" + `: reads CapacityBuffers, PodTemplates, Deployments and ResourceQuotas, and writes the status of CapacityBuffers |
 | | writes NodeClaims, nodes, events, and the metadata and status of NodePools; evicts and deletes pods |
 | | with ` + "`extraPermissions.nominations`" + ` (default): writes the status of pods |
-| | with ` + "`settings.featureGates.podDeletionCostManagement`" + `: patches pods |
+| | with the gate ` + "`PodDeletionCostManagement`" + `: patches pods |
 | | with ` + "`controller.metrics.authentication`" + ` or ` + "`controller.dashboard.authentication`" + `: creates TokenReviews and SubjectAccessReviews |
 | ClusterRole of the provider | ` + "`aws`, `kwok`, `clusterapi`" + `: reads its node classes and writes their metadata and status |
 | | ` + "`kwok`" + `: creates and writes nodes |
@@ -146,6 +145,21 @@ their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles
 | Role in the namespace of the controller | leases; with ` + "`extraPermissions.throttle`" + ` (default) reads the ConfigMap ` + "`karpenter-throttle`" + `; with provider ` + "`clusterapi`" + ` reads all ConfigMaps of the namespace; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + `, ` + "`karpenter-cost`" + ` and ` + "`karpenter-decisions`" + `; with ` + "`tests.enabled`" + ` (default) reads the Deployment of the controller; with provider ` + "`remote`" + ` reads and writes ` + "`karpenter-providers`" + ` |
 | Role in kube-system | reads the Service ` + "`kube-dns`" + `; with ` + "`extraPermissions.awsAuth`" + ` (default) reads the ConfigMap ` + "`aws-auth`" + ` |
 | ClusterRole ` + "`<fullname>-admin`" + `, not for the controller | is aggregated to the ClusterRole ` + "`admin`" + ` of Kubernetes. Users who are bound to ` + "`admin`" + ` by a ClusterRoleBinding may write NodePools, NodeClaims and EC2NodeClasses, and so run code on nodes |
+
+For these gates, the chart reads ` + "`settings.featureGates`" + ` and the variable ` + "`FEATURE_GATES`" + ` in ` + "`controller.env`" + `. It cannot read
+` + "`controller.envFrom`" + `.
+
+At its start, the controller checks whether it may list and watch the kinds that only some features need. If it may not, the feature is
+off, or does without the kind. A log line ` + "`not authorized to list and watch a resource`" + ` names the feature and the resource. A permission that
+is granted later takes effect at the next start.
+
+| Feature | Without the permission |
+|---|---|
+| ` + "`--scheduler-config`" + ` | selectors are derived from the kinds that may be read; pods without a selector have no default constraints |
+| ` + "`--ignore-dra-requests=false`" + ` | nodes do not wait for the drivers of dynamic resources |
+| gates ` + "`NodeOverlay`" + `, ` + "`CapacityBuffer`" + ` | off |
+| ResourceQuotas for CapacityBuffers | quotas do not limit buffers |
+| LimitRanges of DaemonSet pods | the defaults of LimitRanges do not count for DaemonSet pods of new nodes |
 
 ` + "`karpenter doctor cluster --as system:serviceaccount:NAMESPACE:NAME`" + ` checks the permissions of the controller in the cluster, and
 ` + "`helm test`" + ` does the same.

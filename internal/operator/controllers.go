@@ -172,7 +172,7 @@ func (b base) claims() []Controller {
 	return []Controller{
 		&lifecycle.Controller{
 			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
-			Cloud: b.cloud("nodeclaim.lifecycle"), Health: b.health, Planned: b.cluster, DRA: !b.settings.IgnoreDRARequests, CPUMillis: cpu,
+			Cloud: b.cloud("nodeclaim.lifecycle"), Health: b.health, Planned: b.cluster, DRA: b.slices, CPUMillis: cpu,
 		},
 		&termination.Controller{
 			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,

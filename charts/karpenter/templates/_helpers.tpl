@@ -83,3 +83,17 @@ subjects:
 {{- end }}
 {{- toYaml $constraints }}
 {{- end }}
+
+{{/* Whether a feature gate is on, by its value or by FEATURE_GATES in controller.env: "true", or nothing. Its argument is a list of the
+root and the name of the value. */}}
+{{- define "karpenter.gate" -}}
+{{- $root := first . }}
+{{- $gate := last . }}
+{{- $on := eq (toString (get (default dict $root.Values.settings.featureGates) $gate)) "true" }}
+{{- range $root.Values.controller.env }}
+{{- if and (eq (toString .name) "FEATURE_GATES") (regexMatch (printf "(?i)(^|,)\\s*%s\\s*=\\s*(true|t|1)\\s*(,|$)" $gate) (toString .value)) }}
+{{- $on = true }}
+{{- end }}
+{{- end }}
+{{- if $on }}true{{ end }}
+{{- end }}

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -48,6 +49,15 @@ const (
 
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "capacitybuffer" }
+
+// Resources returns the resources that the controller watches. It does not work without the permission to list and watch them all.
+func Resources() []schema.GroupResource {
+	return []schema.GroupResource{
+		{Group: autoscalingv1beta1.GroupVersion.Group, Resource: "capacitybuffers"}, {Resource: "podtemplates"},
+		{Group: appsv1.GroupName, Resource: "deployments"}, {Group: appsv1.GroupName, Resource: "statefulsets"},
+		{Group: appsv1.GroupName, Resource: "replicasets"},
+	}
+}
 
 // Register adds the controller to mgr. It watches buffers and the objects that they reference.
 func (c *Controller) Register(mgr ctrl.Manager) error {

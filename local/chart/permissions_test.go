@@ -1,0 +1,83 @@
+package chart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// granted returns the rights "verb group/resource" that the ClusterRole of the core grants.
+func granted(t *testing.T, set string) []string {
+	t.Helper()
+	v := map[string]any{}
+	if err := yaml.Unmarshal([]byte(set), &v); err != nil {
+		t.Fatal(err)
+	}
+	files, err := Render(load(t, "karpenter"), release(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rights []string
+	for _, document := range strings.Split("\n"+files["karpenter/templates/clusterrole-core.yaml"], "\n---") {
+		var role rbacv1.ClusterRole
+		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						rights = append(rights, verb+" "+group+"/"+resource)
+					}
+				}
+			}
+		}
+	}
+	return rights
+}
+
+// A setting has the permissions that it needs, whether a value or a variable of controller.env sets it. The chart cannot read the content
+// of SCHEDULER_CONFIG and IGNORE_DRA_REQUESTS from everywhere, so their permissions do not depend on it.
+func TestPermissionsOfVariables(t *testing.T) {
+	overlays := []string{"list karpenter.sh/nodeoverlays", "watch karpenter.sh/nodeoverlays", "patch karpenter.sh/nodeoverlays/status"}
+	buffers := []string{
+		"list autoscaling.x-k8s.io/capacitybuffers", "watch autoscaling.x-k8s.io/capacitybuffers", "patch autoscaling.x-k8s.io/capacitybuffers/status",
+		"list /podtemplates", "watch /podtemplates", "list apps/deployments", "watch apps/deployments", "list /resourcequotas", "watch /resourcequotas",
+	}
+	always := []string{
+		"list /services", "watch /services", "list /replicationcontrollers", "watch /replicationcontrollers", "list apps/replicasets",
+		"watch apps/replicasets", "list apps/statefulsets", "watch apps/statefulsets", "list resource.k8s.io/resourceslices",
+		"watch resource.k8s.io/resourceslices",
+	}
+	gates := func(value string) string {
+		return `{settings: {clusterName: demo}, controller: {env: [{name: A}, {name: FEATURE_GATES, value: "` + value + `"}]}}`
+	}
+	for name, tt := range map[string]struct {
+		set          string
+		has, doesNot []string
+	}{
+		"defaults":            {`{settings: {clusterName: demo}}`, always, slices.Concat(overlays, buffers, []string{"patch /pods"})},
+		"overlays by value":   {`{settings: {clusterName: demo, featureGates: {nodeOverlay: true}}}`, overlays, buffers},
+		"overlays by env":     {gates("NodeOverlay=true"), overlays, buffers},
+		"buffers by env":      {gates("NodeOverlay=false, CapacityBuffer = True"), buffers, overlays},
+		"deletion cost":       {gates("StaticCapacity=true,PodDeletionCostManagement=1"), []string{"patch /pods"}, buffers},
+		"gates of other name": {gates("NoNodeOverlay=true,CapacityBuffers=true"), always, slices.Concat(overlays, buffers)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rights := granted(t, tt.set)
+			for _, right := range tt.has {
+				if !slices.Contains(rights, right) {
+					t.Errorf("not granted: %s", right)
+				}
+			}
+			for _, right := range tt.doesNot {
+				if slices.Contains(rights, right) {
+					t.Errorf("granted without need: %s", right)
+				}
+			}
+		})
+	}
+}
