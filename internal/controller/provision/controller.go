@@ -66,7 +66,7 @@ type Controller struct {
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
 	// BatchIdle and BatchMax bound the wait for more pods. A round begins BatchIdle after the last new pod, but at most BatchMax
-	// after the first new pod.
+	// after the first new pod. If one of them is not positive, a round begins at once.
 	BatchIdle, BatchMax time.Duration
 
 	// looked is the time of the last reconcile. last is the start of the last round.
@@ -194,7 +194,8 @@ func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Durati
 			first = c.last
 		}
 	case first.IsZero():
-		return c.last.Add(c.BatchIdle).Sub(s.Now) // no new pods: repeat, but at most once per BatchIdle
+		// No new pods: repeat, but at most once per window.
+		return c.last.Add(min(c.BatchIdle, c.BatchMax)).Sub(s.Now)
 	}
 	return min(last.Add(c.BatchIdle).Sub(s.Now), first.Add(c.BatchMax).Sub(s.Now))
 }

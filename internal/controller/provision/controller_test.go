@@ -205,6 +205,38 @@ func TestBatchWindow(t *testing.T) {
 	t.Error("no round began")
 }
 
+// If BatchIdle is longer than BatchMax, BatchMax alone ends a batch, also one of pods that were planned before. If one of them is zero, no
+// pod waits.
+func TestBatchWindowOfOddDurations(t *testing.T) {
+	for _, tt := range []struct{ idle, most, want time.Duration }{
+		{idle: time.Hour, most: 2 * time.Second, want: 2 * time.Second},
+		{idle: 0, most: 10 * time.Second},
+		{idle: time.Second, most: 0},
+		{idle: -time.Second, most: -time.Second},
+	} {
+		t.Run(fmt.Sprintf("idle %v, at most %v", tt.idle, tt.most), func(t *testing.T) {
+			w := newWorld(t)
+			w.BatchIdle, w.BatchMax = tt.idle, tt.most
+			w.pend("huge", 1, 1000)
+			w.pend("web", 1, 1)
+			if wait := w.reconcile(); tt.want > 0 && wait != tt.want {
+				t.Errorf("the round begins after %v, want %v", wait, tt.want)
+			}
+			w.clock.Step(tt.want)
+			if tt.want > 0 {
+				w.reconcile()
+			}
+			if n := len(w.claims()); n != 1 {
+				t.Fatalf("%d claims after the window, want 1", n)
+			}
+			w.clock.Step(glance)
+			if wait, want := w.reconcile(), tt.want-glance; tt.want > 0 && wait != want {
+				t.Errorf("pods without a node are planned again after %v, want %v", wait, want)
+			}
+		})
+	}
+}
+
 // A clock that was hours ahead is put back after a round. The next pods do not wait for hours.
 func TestClockIsPutBack(t *testing.T) {
 	w := newWorld(t)

@@ -41,7 +41,7 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 	flagtype.Bool(fs, &s.DashboardAuthentication, "dashboard-authentication", false,
 		"Serve the data of the dashboard only to bearer tokens that the API server accepts and allows to get the path")
 	fs.IntVar(&s.KubeClientQPS, "kube-client-qps", 200,
-		"Maximum requests per second to the API server for each kind of object; five times as many for pod nominations")
+		"Maximum requests per second to the API server for each kind of object; five times as many for pod nominations; negative means unlimited")
 	fs.IntVar(&s.KubeClientBurst, "kube-client-burst", 300, "Maximum burst of requests to the API server")
 	flagtype.Bool(fs, &s.EnableProfiling, "enable-profiling", false, "Serve /debug/pprof on the metrics port")
 	flagtype.Bool(fs, &s.DisableControllerWarmup, "disable-controller-warmup", true,
@@ -72,9 +72,9 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 
 // addDecisionFlags adds the flags that affect decisions about nodes.
 func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
-	fs.DurationVar(&s.BatchMaxDuration, "batch-max-duration", 10*time.Second, "Maximum duration of a batch of pending pods")
+	fs.DurationVar(&s.BatchMaxDuration, "batch-max-duration", 10*time.Second, "Maximum duration of a batch of pending pods; 0 means that no pod waits for others")
 	fs.DurationVar(&s.BatchIdleDuration, "batch-idle-duration", time.Second,
-		"A batch ends when no new pending pod appears for this long")
+		"A batch ends when no new pending pod appears for this long; 0 means that no pod waits for others")
 	fs.StringVar(&s.raw.preferencePolicy, "preference-policy", string(PreferencePolicyRespect),
 		"Respect: preferred affinities and ScheduleAnyway spread constraints of pods count; Ignore: they do not")
 	fs.StringVar(&s.raw.minValuesPolicy, "min-values-policy", string(MinValuesPolicyStrict),

@@ -106,7 +106,7 @@ func TestSources(t *testing.T) {
 
 func TestErrorsAreReportedTogether(t *testing.T) {
 	_, err := load(t, map[string]string{"METRICS_PORT": "many", "DISABLE_LEADER_ELECTION": "perhaps"},
-		"--health-probe-port=70000", "--kube-client-burst=0", "--log-level=loud", "--batch-idle-duration=20s",
+		"--health-probe-port=70000", "--kube-client-burst=-1", "--log-level=loud",
 		"--preference-policy=Sometimes", "--feature-gates=NodeRepair=yes,NodeOverlay", "--provider=gcp",
 		"--log-output-paths=,", "--leader-election-name=", "--min-values-policy=", "--scheduler-config=podTopology: 1",
 		"--metrics-authentication=true", "--metrics-certificate-dir=/certificates",
@@ -121,9 +121,8 @@ func TestErrorsAreReportedTogether(t *testing.T) {
 		`--metrics-authentication (METRICS_AUTHENTICATION): tokens would be sent without encryption: set --metrics-tls`,
 		`--metrics-certificate-dir (METRICS_CERTIFICATE_DIR): is not used: set --metrics-tls`,
 		`--health-probe-port (HEALTH_PROBE_PORT): 70000 is out of range 0 to 65535`,
-		`--kube-client-burst (KUBE_CLIENT_BURST): 0 is not greater than 0`,
+		`--kube-client-burst (KUBE_CLIENT_BURST): -1 would refuse every request: use a number greater than 0, or --kube-client-qps=-1 for no limit`,
 		`--log-level (LOG_LEVEL): "loud" is unknown: use debug, info, error`,
-		`--batch-max-duration (BATCH_MAX_DURATION): 10s is less than --batch-idle-duration (20s)`,
 		`--preference-policy (PREFERENCE_POLICY): "Sometimes" is unknown: use Respect, Ignore`,
 		`--feature-gates (FEATURE_GATES): NodeRepair="yes" is not a boolean: use true or false`,
 		`NodeOverlay="" is not a boolean: use true or false`,
@@ -152,6 +151,30 @@ func TestUnreadIsReportedOnce(t *testing.T) {
 	const want = `--batch-idle-duration (BATCH_IDLE_DURATION): "1" is not a duration: use for example 1s`
 	if err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
+	}
+}
+
+// Rates and durations that upstream accepts are accepted, with a warning if they are probably a mistake.
+func TestOddRates(t *testing.T) {
+	for args, want := range map[string]string{
+		"--batch-idle-duration=1s":                       "",
+		"--kube-client-qps=-1 --kube-client-burst=-1":    "--kube-client-qps: requests to the API server are not limited by the client",
+		"--kube-client-qps=0":                            "--kube-client-qps: 0 means 5 requests per second, the default of Kubernetes clients; use -1 for no limit",
+		"--kube-client-burst=0":                          "--kube-client-burst: 0 means 10 requests, the default of Kubernetes clients",
+		"--batch-idle-duration=20s":                      "--batch-idle-duration: 20s has no effect, because --batch-max-duration (10s) ends each batch",
+		"--batch-idle-duration=0":                        "--batch-idle-duration: 0s means that no pod waits for further pods; plans of single pods cost more",
+		"--batch-idle-duration=-1s":                      "--batch-idle-duration: -1s means that no pod waits for further pods; plans of single pods cost more",
+		"--batch-max-duration=0 --batch-idle-duration=0": "--batch-max-duration: 0s means that no pod waits for further pods; plans of single pods cost more",
+	} {
+		t.Run(args, func(t *testing.T) {
+			s, err := load(t, nil, strings.Fields(args)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(s.Warnings(), "\n"); got != want {
+				t.Errorf("warnings %q, want %q", got, want)
+			}
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
 
@@ -41,9 +42,32 @@ func (s *Settings) complete(getenv func(string) string) {
 		s.warnings = append(s.warnings, "--legacy-node-repair has no effect: feature gate NodeRepair is off")
 	}
 	s.warnAboutDashboard()
+	s.warnAboutRates()
 	s.Scheduler = SchedulerConfig{}
 	if err := yaml.UnmarshalStrict([]byte(s.raw.schedulerConfig), &s.Scheduler); err != nil {
 		s.fail("scheduler-config", fmt.Errorf("decode: %w", err))
+	}
+}
+
+// warnAboutRates adds a warning for each valid rate and duration that is probably a mistake.
+func (s *Settings) warnAboutRates() {
+	warn := func(format string, values ...any) { s.warnings = append(s.warnings, fmt.Sprintf(format, values...)) }
+	switch {
+	case s.KubeClientQPS < 0:
+		warn("--kube-client-qps: requests to the API server are not limited by the client")
+	case s.KubeClientQPS == 0:
+		warn("--kube-client-qps: 0 means %g requests per second, the default of Kubernetes clients; use -1 for no limit", rest.DefaultQPS)
+	}
+	if s.KubeClientBurst == 0 && s.KubeClientQPS >= 0 {
+		warn("--kube-client-burst: 0 means %d requests, the default of Kubernetes clients", rest.DefaultBurst)
+	}
+	switch {
+	case s.BatchMaxDuration <= 0:
+		warn("--batch-max-duration: %v means that no pod waits for further pods; plans of single pods cost more", s.BatchMaxDuration)
+	case s.BatchIdleDuration <= 0:
+		warn("--batch-idle-duration: %v means that no pod waits for further pods; plans of single pods cost more", s.BatchIdleDuration)
+	case s.BatchMaxDuration < s.BatchIdleDuration:
+		warn("--batch-idle-duration: %v has no effect, because --batch-max-duration (%v) ends each batch", s.BatchIdleDuration, s.BatchMaxDuration)
 	}
 }
 
@@ -76,21 +100,16 @@ func (s *Settings) Validate() error {
 		v.fail("metrics-certificate-dir", errors.New("is not used: set --metrics-tls"))
 	}
 	v.dashboard(s)
-	v.positive("kube-client-qps", s.KubeClientQPS)
-	v.positive("kube-client-burst", s.KubeClientBurst)
+	if s.KubeClientBurst < 0 && s.KubeClientQPS >= 0 {
+		v.fail("kube-client-burst", fmt.Errorf("%d would refuse every request: use a number greater than 0, or --kube-client-qps=-1 for no limit",
+			s.KubeClientBurst))
+	}
 	if s.LeaderElectionName == "" && !s.DisableLeaderElection {
 		v.fail("leader-election-name", errors.New("must not be empty"))
 	}
 	v.oneOf("log-level", s.LogLevel, "debug", "info", "error")
 	if len(s.LogOutputPaths) == 0 {
 		v.fail("log-output-paths", errors.New("must not be empty"))
-	}
-	if s.BatchIdleDuration <= 0 {
-		v.fail("batch-idle-duration", fmt.Errorf("%v is not greater than 0: use for example 1s", s.BatchIdleDuration))
-	}
-	if s.BatchMaxDuration < s.BatchIdleDuration && !s.unread["batch-idle-duration"] {
-		v.fail("batch-max-duration", fmt.Errorf("%v is less than --batch-idle-duration (%v)",
-			s.BatchMaxDuration, s.BatchIdleDuration))
 	}
 	v.oneOf("preference-policy", string(s.PreferencePolicy),
 		string(PreferencePolicyRespect), string(PreferencePolicyIgnore))
@@ -162,12 +181,6 @@ func (s *Settings) providers(text string, list []string) {
 func (s *Settings) port(flag string, port int) {
 	if port < 0 || port > 65535 {
 		s.fail(flag, fmt.Errorf("%d is out of range 0 to 65535", port))
-	}
-}
-
-func (s *Settings) positive(flag string, n int) {
-	if n <= 0 {
-		s.fail(flag, fmt.Errorf("%d is not greater than 0", n))
 	}
 }
 
