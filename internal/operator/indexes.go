@@ -54,8 +54,7 @@ func indexes() []index {
 	}, "spec.template.spec.nodeClassRef.")...)
 }
 
-// addIndexes registers the indexes. It returns an error if a custom resource definition is missing, because the program
-// cannot run without it.
+// addIndexes registers the indexes. It returns an error if a custom resource definition is missing; awaitKinds waits for them before.
 func addIndexes(ctx context.Context, mgr ctrl.Manager) error {
 	for _, x := range indexes() {
 		err := mgr.GetFieldIndexer().IndexField(ctx, x.of, x.field, func(o client.Object) []string {

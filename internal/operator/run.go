@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -82,6 +83,8 @@ type Program struct {
 	Version Version
 	// ClusterName is shown by the dashboard; empty if it is not known.
 	ClusterName string
+	// Kinds are the kinds of the provider's custom resources. The program waits until they are served, besides NodePools and NodeClaims.
+	Kinds []schema.GroupVersionKind
 	// Provider creates the provider. It may call the cloud and fail.
 	Provider func(ctx context.Context, env Env) (Provider, error)
 	// Instead, if not nil, returns the controllers that run instead of those of Karpenter, besides those of the provider.
@@ -139,6 +142,9 @@ func run(ctx context.Context, p Program, end func(error)) error {
 	now := apiclock.New(p.Clock, p.Log.WithName("clock"))
 	p.Rest = rest.CopyConfig(p.Rest)
 	p.Rest.Wrap(now.Wrap)
+	if err := awaitKinds(ctx, p); err != nil || ctx.Err() != nil {
+		return err
+	}
 	mgr, err := newManager(ctx, p, end)
 	if err != nil {
 		return err

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/operator"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
@@ -81,6 +83,22 @@ func (p providers) validateOne(name string) error {
 		return p.remote.Validate()
 	}
 	return nil
+}
+
+// kinds returns the kinds of custom resources of the named providers. For ProviderRemote they are not known before the providers have
+// answered.
+func (p providers) kinds(names []string) (all []schema.GroupVersionKind) {
+	for _, name := range names {
+		switch name {
+		case settings.ProviderAWS:
+			all = append(all, aws.Facts().NodeClasses...)
+		case settings.ProviderKWOK:
+			all = append(all, kwok.Facts().NodeClasses...)
+		case settings.ProviderClusterAPI:
+			all = append(all, clusterapiv1alpha1.GroupVersion.WithKind(clusterapiv1alpha1.Kind))
+		}
+	}
+	return all
 }
 
 // open creates the providers that core.Provider names. If there are several, it combines them into one.
@@ -162,6 +180,7 @@ func runProgram(
 	}
 	err = operator.Run(ctx, operator.Program{
 		Settings: core, Rest: kube, Log: log, Panics: panics, Version: version, ClusterName: clouds.aws.ClusterName, Decisions: record, Tracer: tracer,
+		Kinds: clouds.kinds(core.Providers()),
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
 			return clouds.open(ctx, env, core)
 		},
