@@ -1,8 +1,27 @@
 {{/* Adds the default values that are missing. helm upgrade --reuse-values replaces the default values of this chart by those of the
 chart that was installed before, for example upstream's. A value that was removed by null stays removed otherwise. */}}
 {{- define "karpenter.complete" -}}
+{{- $defaults := .Files.Get "files/values.yaml" | fromYaml }}
 {{- if not (hasKey .Values "extraPermissions") }}
-{{- include "karpenter.add" (list .Values (.Files.Get "files/values.yaml" | fromYaml)) }}
+{{- include "karpenter.add" (list .Values $defaults) }}
+{{- end }}
+{{- include "karpenter.unquote" (list .Values $defaults) }}
+{{- end }}
+
+{{/* Replaces the texts "true", "false" and of whole numbers in the first map by booleans and numbers, where the second one has those.
+Terraform, Argo CD and helm --set-string pass each value as text, and the text "false" counts as true in a template. */}}
+{{- define "karpenter.unquote" -}}
+{{- $values := first . }}
+{{- range $key, $default := last . }}
+{{- $value := get $values $key }}
+{{- if and (kindIs "map" $default) (kindIs "map" $value) }}
+{{- include "karpenter.unquote" (list $value $default) }}
+{{- else if not (kindIs "string" $value) }}
+{{- else if and (kindIs "bool" $default) (has $value (list "true" "false")) }}
+{{- $_ := set $values $key (eq $value "true") }}
+{{- else if and (or (kindIs "float64" $default) (kindIs "int64" $default) (kindIs "int" $default)) (regexMatch "^(0|[1-9][0-9]{0,17})$" $value) }}
+{{- $_ := set $values $key (int64 $value) }}
+{{- end }}
 {{- end }}
 {{- end }}
 
