@@ -78,7 +78,7 @@ with which it runs. Afterwards a missing permission shows here:
 | ` + "`--enable-zonal-shift`" + ` | policy ZonalShift |
 | gates ` + "`NodeRepair` and `RebootForRepair`" + ` | statement RebootOwn |
 | condition ` + "`NodeJoinDelayed`" + ` | statements ReadOwnConsoles and ReadAccessEntries |
-| EC2NodeClasses with ` + "`spec.role`" + ` | statements MakeProfiles and ChangeOwnProfiles |
+| EC2NodeClasses with ` + "`spec.role`" + ` | statements MakeProfiles, TagOwnProfiles and ChangeOwnProfiles |
 | ` + "`capacityReservationSelectorTerms`" + ` | ` + "`ec2:DescribeCapacityReservations`" + ` |
 | ` + "`placementGroupSelector`" + ` | ` + "`ec2:DescribePlacementGroups`" + ` |
 | images by alias or ` + "`ssmParameter`" + ` | statement ReadImageParameters |

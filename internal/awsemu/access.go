@@ -121,7 +121,8 @@ func tagContext(context map[string][]string, prefix string, tags map[string]stri
 }
 
 // iamNeeds returns the permissions that a call of IAM needs. Adding a role to a profile also needs iam:PassRole for
-// EC2, and creating a profile with tags also needs iam:TagInstanceProfile.
+// EC2, and creating a profile with tags also needs iam:TagInstanceProfile. The tags of the request are then those of the profile too: the
+// policy that upstream publishes requires both for iam:TagInstanceProfile, and its controller creates profiles with tags.
 func (e *Emulator) iamNeeds(r *request) []authz.Request {
 	action, name := "iam:"+r.action, r.form.String("InstanceProfileName")
 	arn := func(path string) string {
@@ -134,13 +135,11 @@ func (e *Emulator) iamNeeds(r *request) []authz.Request {
 		return single(action, fmt.Sprintf("arn:%s:iam::%s:instance-profile/", e.world.Partition(), e.world.Account()))
 	case "CreateInstanceProfile":
 		need := single(action, arn(r.form.String("Path")))
-		tags := map[string]string{}
-		for _, t := range r.form.Each("Tags.member") {
-			tags[t.String("Key")] = t.String("Value")
-		}
+		tags := iamTags(r.form)
 		tagContext(need[0].Context, "aws:RequestTag/", tags)
 		if len(tags) > 0 {
-			need = append(need, authz.Request{Action: "iam:TagInstanceProfile", Resource: need[0].Resource, Context: need[0].Context})
+			context := tagContext(maps.Clone(need[0].Context), "aws:ResourceTag/", tags)
+			need = append(need, authz.Request{Action: "iam:TagInstanceProfile", Resource: need[0].Resource, Context: context})
 		}
 		return need
 	}
@@ -148,6 +147,9 @@ func (e *Emulator) iamNeeds(r *request) []authz.Request {
 	if p, err := e.world.Profile(name); err == nil {
 		need = single(action, p.ARN)
 		tagContext(need[0].Context, "aws:ResourceTag/", p.Tags)
+	}
+	if r.action == "TagInstanceProfile" {
+		tagContext(need[0].Context, "aws:RequestTag/", iamTags(r.form))
 	}
 	if r.action == "AddRoleToInstanceProfile" {
 		pass := single("iam:PassRole", e.roleARN(r.form.String("RoleName")))

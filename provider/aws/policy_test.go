@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -193,6 +195,7 @@ func TestPolicyIsNoMoreThanThat(t *testing.T) {
 	if _, err = client.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{instanceID(i)}}); err != nil {
 		t.Errorf("ending our own: %v", err)
 	}
+	w.profilesOfOthers(t)
 
 	less := maps.Clone(docs)
 	less["NodeLifecycle"] = strings.ReplaceAll(less["NodeLifecycle"], "ec2:CreateFleet", "ec2:NoFleet")
@@ -205,6 +208,44 @@ func TestPolicyIsNoMoreThanThat(t *testing.T) {
 	w.hold(t, docs)
 	if class = w.respec(t, func(*awsv1.EC2NodeClassSpec) {}); !condition.Ready(class) {
 		t.Errorf("allowed again, the class is %+v", class.Status.Conditions)
+	}
+}
+
+// profilesOfOthers checks that a profile without the tags of the cluster cannot be tagged as one of the cluster, and that tags of a
+// profile of the cluster can be changed.
+func (w *world) profilesOfOthers(t *testing.T) {
+	t.Helper()
+	client := iam.New(iam.Options{
+		Region: "us-east-1", BaseEndpoint: awssdk.String(w.url), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+		RetryMaxAttempts: 1,
+	})
+	var tags []iamtypes.Tag
+	for key, value := range map[string]string{
+		"kubernetes.io/cluster/" + clusterName: "owned", "eks:eks-cluster-name": clusterName,
+		"topology.kubernetes.io/region": "us-east-1", "karpenter.k8s.aws/ec2nodeclass": "default",
+	} {
+		tags = append(tags, iamtypes.Tag{Key: awssdk.String(key), Value: awssdk.String(value)})
+	}
+	docs := permitted(t)
+	w.hold(t, nil)
+	foreign, own := awssdk.String("foreign"), awssdk.String("own")
+	if _, err := client.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: foreign}); err != nil {
+		t.Fatal(err)
+	}
+	w.hold(t, docs)
+	_, err := client.TagInstanceProfile(t.Context(), &iam.TagInstanceProfileInput{InstanceProfileName: foreign, Tags: tags})
+	if !strings.HasPrefix(fault.Code(err), "AccessDenied") {
+		t.Errorf("tagging a profile of other origin as ours: %v", err)
+	}
+	if _, err := client.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: own, Tags: tags}); err != nil {
+		t.Errorf("creating our own profile: %v", err)
+	}
+	if _, err := client.TagInstanceProfile(t.Context(), &iam.TagInstanceProfileInput{InstanceProfileName: own, Tags: tags}); err != nil {
+		t.Errorf("tagging our own profile: %v", err)
+	}
+	_, err = client.TagInstanceProfile(t.Context(), &iam.TagInstanceProfileInput{InstanceProfileName: own, Tags: tags[:1]})
+	if !strings.HasPrefix(fault.Code(err), "AccessDenied") {
+		t.Errorf("tagging our own profile without all tags of the cluster: %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 )
 
 // A Scope identifies the cluster for which permissions are granted.
@@ -159,10 +160,17 @@ func (s Scope) profiles() []Statement {
 		return c
 	}
 	requested := map[string]any{"aws:RequestTag/eks:eks-cluster-name": s.Cluster}
+	// Tags are changed on profiles of this cluster only. A profile of other origin could be tagged as one of this cluster otherwise, and
+	// then be changed and deleted. For a profile that is created with tags, the tags of the request are those of the profile.
+	retagged := with("aws:RequestTag/", requested)
+	for operator, keys := range with("aws:ResourceTag/", nil) {
+		maps.Copy(retagged[operator], keys)
+	}
 	return []Statement{
 		allow("PassNodeRole", []string{"iam:PassRole"}, []string{fmt.Sprintf("arn:%s:iam::%s:role/%s", s.Partition, s.Account, s.NodeRole)},
 			Conditions{"StringEquals": {"iam:PassedToService": "ec2." + s.suffix()}}),
-		allow("MakeProfiles", []string{"iam:CreateInstanceProfile", "iam:TagInstanceProfile"}, profiles, with("aws:RequestTag/", requested)),
+		allow("MakeProfiles", []string{"iam:CreateInstanceProfile"}, profiles, with("aws:RequestTag/", requested)),
+		allow("TagOwnProfiles", []string{"iam:TagInstanceProfile"}, profiles, retagged),
 		allow("ChangeOwnProfiles",
 			[]string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"},
 			profiles, with("aws:ResourceTag/", nil)),
