@@ -7,6 +7,8 @@
 - name: KARPENTER_PROVIDER
   value: {{ .Values.settings.provider | quote }}
 {{- end }}
+- name: KUBERNETES_MIN_VERSION
+  value: 1.19.0-0
 - name: KARPENTER_SERVICE
   value: {{ include "karpenter.fullname" . }}
 - name: LOG_LEVEL
