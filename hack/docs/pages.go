@@ -32,9 +32,10 @@ dollars an hour. The gauges of nodes have one more label for each well-known lab
 the slash: ` + "`karpenter.k8s.aws/instance-family` becomes `instance_family`" + `.
 
 The label ` + "`reason`" + ` of a disruption is the [reason](disruption.md#the-methods) in lower case: ` + "`empty`, `drifted`, `underutilized`, `unhealthy`" + `
-or ` + "`expired`. Only `karpenter_pods_drained_total` has it as in the API. `karpenter_nodeclaims_disrupted_total`" + ` has the causes of other
-deletions too, such as ` + "`registration_timeout`. The label `decision` is `delete`, `replace`, `reboot` or `terminate-first`" + `, and in
-` + "`karpenter_consolidation_*` whether the move was approved" + `.
+or ` + "`expired`. Only `karpenter_pods_drained_total` has it as in the API: there it is `Forceful Termination`" + ` for other drains, and empty if
+the node has no NodeClaim or several. ` + "`karpenter_nodeclaims_disrupted_total`" + ` has the causes of other deletions too, such as
+` + "`registration_timeout`. The label `decision` is `delete`, `replace`, `reboot` or `terminate-first`, and in `karpenter_consolidation_*`" + `
+whether the move was approved.
 
 With ` + "`--disable-cluster-state-observability=true`" + ` the metrics of single pods and nodes, limits and usage of
 NodePools, the utilization of the cluster and the metrics and events of status conditions are left out.
