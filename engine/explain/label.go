@@ -65,8 +65,7 @@ func (e *Explainer) bestMatch(pod *model.Pod, pool *model.Pool) labelMatch {
 }
 
 func (e *Explainer) match(term require.Set, pool *model.Pool) labelMatch {
-	own := pool.Requirements.Normalize(e.labels.Aliases)
-	m := labelMatch{pool: pool, term: term, own: own, reqs: own.And(term), all: e.snapshot.Types(pool.Name)}
+	m := labelMatch{pool: pool, term: term, own: pool.Requirements, reqs: pool.Requirements.And(term), all: e.snapshot.Types(pool.Name)}
 	for want := range term.All() {
 		if o, ok := e.conflict(want, m); ok {
 			m.obstacles = append(m.obstacles, o)

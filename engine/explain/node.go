@@ -62,9 +62,8 @@ func fill(n *model.PlannedNode) string {
 // the label to exist.
 func (e *Explainer) narrowed(n *model.PlannedNode) string {
 	var out []string
-	of := n.Pool.Requirements.Normalize(e.labels.Aliases)
 	for r := range n.Requirements.All() {
-		have, ok := of.Get(r.Key())
+		have, ok := n.Pool.Requirements.Get(r.Key())
 		if (!ok || !have.Equal(r)) && !r.Equal(require.New(r.Key(), require.Exists)) {
 			out = append(out, r.String())
 		}

@@ -24,12 +24,14 @@ const TypeDriftAge = time.Hour
 
 // Drift returns the first reason why the claim no longer matches its pool, empty if there is none. types are all
 // instance types of the pool, available or not, in name order. If there are none, the types are not known, so the
-// claim's type is not checked.
-func Drift(claim *apiv1.NodeClaim, pool *apiv1.NodePool, types []*model.InstanceType, now time.Time) string {
+// claim's type is not checked. aliases map deprecated label keys to the keys that replace them.
+func Drift(
+	claim *apiv1.NodeClaim, pool *apiv1.NodePool, types []*model.InstanceType, aliases map[string]string, now time.Time,
+) string {
 	switch {
 	case hashDiffers(claim, pool):
 		return DriftNodePool
-	case requirementsDiffer(claim, pool):
+	case requirementsDiffer(claim, pool, aliases):
 		return DriftRequirements
 	case len(types) > 0 && now.Sub(claim.CreationTimestamp.Time) >= TypeDriftAge && !offered(claim.Labels, types):
 		return DriftInstanceTypeNotFound
@@ -48,9 +50,10 @@ func hashDiffers(claim *apiv1.NodeClaim, pool *apiv1.NodePool) bool {
 }
 
 // requirementsDiffer reports whether the pool's requirements exclude the claim's labels. Requirements are not part of
-// the hash, so a pool can be widened without drift of its nodes.
-func requirementsDiffer(claim *apiv1.NodeClaim, pool *apiv1.NodePool) bool {
-	_, ok := require.FromLabels(claim.Labels).Compatible(require.FromSpec(pool.Spec.Template.Spec.Requirements), nil)
+// the hash, so a pool can be widened without drift of its nodes. Both may have deprecated keys.
+func requirementsDiffer(claim *apiv1.NodeClaim, pool *apiv1.NodePool, aliases map[string]string) bool {
+	required := require.FromSpec(pool.Spec.Template.Spec.Requirements).Normalize(aliases)
+	_, ok := require.FromLabels(claim.Labels).Normalize(aliases).Compatible(required, nil)
 	return !ok
 }
 

@@ -83,7 +83,7 @@ func answer(t *testing.T, ar *txtar.Archive) string {
 		yes, wait := Consolidatable(claim, &pool, now)
 		return fmt.Sprintf("%t, wait %s\n", yes, wait)
 	case "drift":
-		return fmt.Sprintf("%q\n", Drift(claim, &pool, typesOf(q.Types), now))
+		return fmt.Sprintf("%q\n", Drift(claim, &pool, typesOf(q.Types), apiv1.CoreLabels().Aliases, now))
 	case "expiry":
 		at, ok := model.ExpiresAt(claim)
 		return fmt.Sprintf("%t at %s\n", ok, at.Format(time.RFC3339))

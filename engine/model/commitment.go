@@ -79,7 +79,7 @@ func (s *Snapshot) coverable(n *Node) (o *Offering, name string) {
 	case t != nil:
 		o = t.OfferingOf(n)
 	case !n.Launched():
-		t, o = wished(s.Types(n.Pool), n)
+		t, o = wished(s, n)
 	}
 	if o == nil || len(o.Covers) == 0 {
 		return nil, ""
@@ -138,11 +138,11 @@ func covering(types []*InstanceType) (out []*commitment.Commitment) {
 	return out
 }
 
-// wished returns the cheapest launchable offering of the types that the claim of the node allows, with its type. Both are nil if there
+// wished returns the cheapest launchable offering of the types of its pool that the claim of the node allows, with its type. Both are nil if there
 // is none. The claim is not launched.
-func wished(types []*InstanceType, n *Node) (best *InstanceType, o *Offering) {
-	wishes := n.Wishes()
-	for _, t := range types {
+func wished(s *Snapshot, n *Node) (best *InstanceType, o *Offering) {
+	wishes := Wishes(s, n)
+	for _, t := range s.Types(n.Pool) {
 		if _, ok := t.Requirements.Intersects(wishes); !ok {
 			continue
 		}

@@ -90,7 +90,7 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 		e.setClaim(o)
 	}
 	for _, o := range d.Pools {
-		e.next.pools.Set(e.token, o.Name, NewPool(o))
+		e.next.pools.Set(e.token, o.Name, NewPool(o, e.next.Aliases))
 	}
 	for _, o := range d.Daemons {
 		daemon := NewDaemon(o)

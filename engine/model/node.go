@@ -89,9 +89,9 @@ func (n *Node) created() time.Time {
 // Managed reports whether n has a NodeClaim.
 func (n *Node) Managed() bool { return n.Claim != nil }
 
-// Wishes returns the requirements of a claim that is not launched.
-func (n *Node) Wishes() require.Set {
-	return require.FromSpec(n.Claim.Spec.Requirements).And(require.FromLabels(n.Claim.Labels))
+// Wishes returns the requirements of a claim that is not launched. Deprecated keys are replaced.
+func Wishes(s *Snapshot, n *Node) require.Set {
+	return Normalize(s, require.FromSpec(n.Claim.Spec.Requirements).And(require.FromLabels(n.Claim.Labels)))
 }
 
 // WaitsForNominations reports whether the registration of the claim's node waits, or has waited, until pods are nominated to it.

@@ -18,9 +18,9 @@ type Pool struct {
 	Name string
 	// Object is shared and must not be changed.
 	Object *apiv1.NodePool
-	// Requirements are the template's requirements, its labels and the pool's own label.
+	// Requirements are the template's requirements, its labels and the pool's own label. Deprecated keys are replaced.
 	Requirements require.Set
-	// Labels are the labels of the template and the label of the NodePool.
+	// Labels are the labels of the template and the label of the NodePool. Their keys are those of the template.
 	Labels map[string]string
 	// Taints are the taints that pods must tolerate. Start-up taints are omitted, because they are removed before pods
 	// are bound.
@@ -31,15 +31,15 @@ type Pool struct {
 	Weight int32
 }
 
-// NewPool returns the Pool for o.
-func NewPool(o *apiv1.NodePool) *Pool {
+// NewPool returns the Pool for o. aliases are as Snapshot.Aliases.
+func NewPool(o *apiv1.NodePool, aliases map[string]string) *Pool {
 	labels := make(map[string]string, len(o.Spec.Template.Labels)+1)
 	maps.Copy(labels, o.Spec.Template.Labels)
 	labels[apiv1.NodePoolLabelKey] = o.Name
 	p := &Pool{
 		Name:         o.Name,
 		Object:       o,
-		Requirements: require.FromSpec(o.Spec.Template.Spec.Requirements).And(require.FromLabels(labels)),
+		Requirements: normalize(require.FromSpec(o.Spec.Template.Spec.Requirements).And(require.FromLabels(labels)), aliases),
 		Labels:       labels,
 		Taints:       o.Spec.Template.Spec.Taints,
 	}

@@ -13,7 +13,7 @@ func LessReserved(s *Snapshot) *Snapshot {
 		if n.Launched() || n.Claim.DeletionTimestamp != nil {
 			continue
 		}
-		wishes := n.Wishes()
+		wishes := Wishes(s, n)
 		if r, ok := wishes.Get(apiv1.CapacityTypeLabelKey); ok && r.Equal(reservedOnly) {
 			waiting = append(waiting, wishes)
 		}

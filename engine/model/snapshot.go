@@ -22,6 +22,9 @@ type Snapshot struct {
 	// Promises are the names of the nodes or claims onto which pods were planned before, by pod key. A promise is a
 	// hint: it holds while the node exists and the pod fits. The map is read-only. Use PromiseOf to read it.
 	Promises map[string]string
+	// Aliases map deprecated label keys to the keys that replace them. Requirements of NodePools and NodeClaims may have
+	// deprecated keys. nil means the keys that Kubernetes has deprecated. It is read-only, and is set before the first Apply.
+	Aliases map[string]string
 
 	// closed has the names of the nodes that take no new pods (see Close). It is read-only.
 	closed map[string]bool

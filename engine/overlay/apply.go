@@ -47,7 +47,7 @@ func Apply(overlays []*overlayv1alpha1.NodeOverlay, supplies []Supply, rules api
 			r.Findings[o.Name] = &Finding{Reason: overlayv1alpha1.ReasonRuntimeValidation, Message: err.Error()}
 			continue
 		}
-		r.Findings[o.Name] = set.enter(change, supplies)
+		r.Findings[o.Name] = set.enter(change, supplies, rules.Aliases)
 	}
 	for _, s := range supplies {
 		r.Types[s.Pool.Name] = set.applied(s)
@@ -94,11 +94,11 @@ type entry struct {
 type ledger map[place]entry
 
 // enter adds the values of c for places that no overlay before has set. If an overlay of the same weight has set one of the
-// places of c, nothing is added, and a finding is returned.
-func (l ledger) enter(c *change, supplies []Supply) *Finding {
+// places of c, nothing is added, and a finding is returned. aliases map deprecated label keys to the keys that replace them.
+func (l ledger) enter(c *change, supplies []Supply, aliases map[string]string) *Finding {
 	mine := ledger{}
 	for _, s := range supplies {
-		labels := require.FromLabels(s.Pool.Labels)
+		labels := require.FromLabels(s.Pool.Labels).Normalize(aliases)
 		for _, t := range s.Types {
 			for _, e := range c.entries(s.Pool.Name, labels, t) {
 				old, taken := l[e.at]

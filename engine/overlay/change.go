@@ -32,7 +32,7 @@ func changeOf(o *overlayv1alpha1.NodeOverlay, rules apiv1.LabelRules) (*change, 
 		spec[i] = r.WithMinValues()
 	}
 	c := &change{
-		name: o.Name, weight: weight(o), asks: require.FromSpec(spec), capacity: model.CapacityOf(o.Spec.Capacity),
+		name: o.Name, weight: weight(o), asks: require.FromSpec(spec).Normalize(rules.Aliases), capacity: model.CapacityOf(o.Spec.Capacity),
 		priced: o.Spec.Price != nil || o.Spec.PriceAdjustment != nil, fixed: o.Spec.Price != nil, factor: 1,
 	}
 	switch {

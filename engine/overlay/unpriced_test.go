@@ -35,7 +35,7 @@ func TestPriceMakesUnpricedAvailable(t *testing.T) {
 			o.Spec.Requirements = []overlayv1alpha1.NodeSelectorRequirement{
 				{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"m.large"}},
 			}
-			pool := model.NewPool(&apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p"}})
+			pool := model.NewPool(&apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, nil)
 			r := overlay.Apply([]*overlayv1alpha1.NodeOverlay{o}, []overlay.Supply{{Pool: pool, Types: []*model.InstanceType{kind}}}, apiv1.CoreLabels())
 			if f := r.Findings["o"]; f != nil {
 				t.Fatal(f.Message)

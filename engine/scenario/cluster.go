@@ -170,6 +170,8 @@ type Claim struct {
 	Types  []string       `json:"types"`
 	Zones  []string       `json:"zones,omitempty"` // default any
 	Taints []corev1.Taint `json:"taints,omitempty"`
+	// Requirements are those besides Types and Zones.
+	Requirements []apiv1.NodeSelectorRequirementWithMinValues `json:"requirements,omitempty"`
 	// Annotations are the annotations of the claim.
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
@@ -482,5 +484,6 @@ func (c Claim) object() *apiv1.NodeClaim {
 			Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: c.Zones,
 		})
 	}
+	o.Spec.Requirements = append(o.Spec.Requirements, c.Requirements...)
 	return o
 }

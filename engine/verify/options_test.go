@@ -30,7 +30,7 @@ func TestPool(t *testing.T) {
 		},
 		{
 			name: "another version of the pool", only: true,
-			plan: func(p *model.Plan) { p.Nodes[0].Pool = model.NewPool(newPool()) },
+			plan: func(p *model.Plan) { p.Nodes[0].Pool = model.NewPool(newPool(), nil) },
 			want: "pool: planned node 0 (default): its pool is not in the snapshot",
 		},
 		{

@@ -32,7 +32,7 @@ func plannedNode() model.PlannedNode {
 		{Key: "tier", Operator: corev1.NodeSelectorOpIn, Values: []string{"gold", "silver"}},
 		{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"a", "b"}},
 	}
-	p := model.NewPool(pool)
+	p := model.NewPool(pool, nil)
 	offer := func(ct string, available bool) model.Offering {
 		return model.Offering{
 			Zone: "a", CapacityType: ct, Available: available,

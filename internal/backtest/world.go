@@ -117,7 +117,7 @@ func newWorld(t *Trace, p Policy, s Settings) (*world, error) {
 		plain = plain && shapes[i].plain
 	}
 	for _, o := range p.Objects.Pools {
-		pool := model.NewPool(o)
+		pool := model.NewPool(o, p.Options.Pack.Labels.Aliases)
 		types := usable(pool, p.Objects.Types[o.Name], s.Slices)
 		if plain && len(p.Objects.Daemons) == 0 && p.Planner == nil { // another planner may depend on the number of types
 			types = competitive(pool, types)
@@ -127,7 +127,7 @@ func newWorld(t *Trace, p Policy, s Settings) (*world, error) {
 	w := &world{
 		settings: s, policy: p, shapes: shapes, planner: planner, now: t.Begin.UnixMilli(), byName: map[string]*node{}, live: map[string]*pod{}, promises: map[string]string{},
 		state: state{
-			snapshot: model.Compile(objects), pods: map[string]*corev1.Pod{}, nodes: map[string]*node{}, gone: map[model.Ref]bool{},
+			snapshot: (&model.Snapshot{Aliases: p.Options.Pack.Labels.Aliases}).Apply(objects), pods: map[string]*corev1.Pod{}, nodes: map[string]*node{}, gone: map[model.Ref]bool{},
 		},
 	}
 	return w, nil

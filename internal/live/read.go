@@ -16,6 +16,8 @@ import (
 
 	"github.com/karpenter-go/karpenter/api"
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
+	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -84,7 +86,7 @@ func each[T any](items []T) []*T {
 
 // Read lists the objects of Each and returns them as a Cluster.
 func Read(ctx context.Context, r client.Reader, c clock.Clock) (*Cluster, error) {
-	seen := observe.New(c)
+	seen := observe.New(c).From(empty())
 	out := &Cluster{}
 	err := Each(ctx, r, func(o client.Object) error {
 		seen.Set(o)
@@ -96,6 +98,14 @@ func Read(ctx context.Context, r client.Reader, c clock.Clock) (*Cluster, error)
 	}
 	out.Snapshot = seen.Snapshot()
 	return out, nil
+}
+
+// empty returns the Snapshot to which objects are added. It is not known which provider the controller uses, so deprecated
+// labels of all providers of this program are replaced.
+func empty() *model.Snapshot {
+	return &model.Snapshot{
+		Aliases: apiv1.CoreLabels().With(awsv1.Labels(), kwokv1alpha1.Labels(), clusterapiv1alpha1.Labels()).Aliases,
+	}
 }
 
 // Each calls f with each object of the kinds that a Snapshot contains, and with each EC2NodeClass and NodeOverlay, one kind

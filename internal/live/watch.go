@@ -36,7 +36,7 @@ func Watch(ctx context.Context, config *rest.Config, c clock.Clock) (*Watched, e
 	if err != nil {
 		return nil, fmt.Errorf("watch %s: %w", config.Host, err)
 	}
-	w := &Watched{cache: objects, seen: observe.New(c)}
+	w := &Watched{cache: objects, seen: observe.New(c).From(empty())}
 	if err := w.seen.Watch(ctx, objects); err != nil {
 		return nil, err
 	}

@@ -72,6 +72,13 @@ func New(c clock.Clock) *Cluster {
 	}
 }
 
+// From sets the empty Snapshot to which the objects are added. It has the settings by which they are read, such as Aliases.
+// It must be called before the first object is set. It returns c.
+func (c *Cluster) From(empty *model.Snapshot) *Cluster {
+	c.snapshot = empty
+	return c
+}
+
 // Version returns a number that grows when objects change and when promises are made. Heartbeats of nodes and the end of
 // promises do not count.
 func (c *Cluster) Version() uint64 { return c.edits.Load() }

@@ -240,7 +240,7 @@ status: {nodeName: n1}
 
 func TestDefaultPool(t *testing.T) {
 	_, _, c := names(t, "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c}]}}")
-	if len(c.Delta.Pools) != 1 || c.Delta.Pools[0].Name != "default" || !model.NewPool(c.Delta.Pools[0]).Usable().OK() {
+	if len(c.Delta.Pools) != 1 || c.Delta.Pools[0].Name != "default" || !model.NewPool(c.Delta.Pools[0], nil).Usable().OK() {
 		t.Fatalf("pools: %v", c.Delta.Pools)
 	}
 	run := c.Decide(pack.Options{}, 3, time.Now)
@@ -275,7 +275,7 @@ spec:
 		want       bool
 	}{{"no class", pool, true}, {"a class without status", pool + class, true}, {"a class that is not ready", pool + class + status, false}} {
 		_, _, c := names(t, tt.text)
-		if got := model.NewPool(c.Delta.Pools[0]).Usable().OK(); got != tt.want {
+		if got := model.NewPool(c.Delta.Pools[0], nil).Usable().OK(); got != tt.want {
 			t.Errorf("%s: usable is %v", tt.name, got)
 		}
 		if !tt.want && !slices.Contains(c.Warnings, "NodePool p is not ready, because EC2NodeClass c is not: no subnets") {

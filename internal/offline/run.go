@@ -24,6 +24,11 @@ type Run struct {
 	Faults []string
 }
 
+// Snapshot returns the Snapshot of the objects.
+func (c *Case) Snapshot() *model.Snapshot {
+	return (&model.Snapshot{Now: c.Now, Aliases: c.Labels.Aliases}).Apply(c.Delta)
+}
+
 // Decide compiles the Snapshot and plans repeat times, at least once, without caching. It returns the last run with the
 // median times. now returns the time and is used for durations only.
 func (c *Case) Decide(o pack.Options, repeat int, now func() time.Time) *Run {
@@ -31,7 +36,7 @@ func (c *Case) Decide(o pack.Options, repeat int, now func() time.Time) *Run {
 	if len(c.Spread.Constraints) > 0 {
 		o.DefaultSpread = c.Spread.Of()
 	}
-	return decide(func() *model.Snapshot { return model.Compile(c.Delta).At(c.Now) }, o, repeat, now)
+	return decide(c.Snapshot, o, repeat, now)
 }
 
 // Decide plans on an existing Snapshot. o.Labels must be the label rules of the catalogue of its types.

@@ -24,7 +24,7 @@ func (a *assembly) static() []*corev1.Node {
 	}
 	var out []*corev1.Node
 	for _, o := range a.Delta.Pools {
-		pool := model.NewPool(o)
+		pool := model.NewPool(o, a.Labels.Aliases)
 		if !pool.Static() || pool.Mode(apiv1.ModeAuto) != apiv1.ModeAuto {
 			continue
 		}

@@ -37,7 +37,7 @@ func (c *Catalogue) Supply(
 			return out, fmt.Errorf("NodePool %s: %w", p.Name, err)
 		}
 		out.Types[p.Name] = types
-		supplies = append(supplies, overlay.Supply{Pool: model.NewPool(p), Types: types})
+		supplies = append(supplies, overlay.Supply{Pool: model.NewPool(p, c.Labels().Aliases), Types: types})
 	}
 	if len(overlays) == 0 {
 		return out, nil

@@ -106,8 +106,8 @@ type Changed struct {
 func (r *Run) Change(a Alteration) Changed {
 	out, changed, gone := Changed{Drifted: []DriftResult{}}, a.Snapshot, slices.Clone(a.Gone)
 	for _, n := range changed.Nodes() {
-		reason := cmp.Or(driftOf(changed, n), a.Drifted[n.Name])
-		if reason != "" && driftOf(r.Snapshot, n) == "" {
+		reason := cmp.Or(r.driftOf(changed, n), a.Drifted[n.Name])
+		if reason != "" && r.driftOf(r.Snapshot, n) == "" {
 			out.Drifted = append(out.Drifted, DriftResult{Node: n.Name, Pool: n.Pool, Reason: reason, Pods: len(n.Reschedulable())})
 			gone = append(gone, n.Name)
 		}
@@ -117,12 +117,12 @@ func (r *Run) Change(a Alteration) Changed {
 }
 
 // driftOf returns why the node does not match its NodePool in the snapshot, empty if it does.
-func driftOf(s *model.Snapshot, n *model.Node) string {
+func (r *Run) driftOf(s *model.Snapshot, n *model.Node) string {
 	pool, ok := s.Pool(n.Pool)
 	if !ok || n.Claim == nil || n.Deleting {
 		return ""
 	}
-	return lifecycle.Drift(n.Claim, pool.Object, s.Types(n.Pool), s.Now)
+	return lifecycle.Drift(n.Claim, pool.Object, s.Types(n.Pool), r.Options.Labels.Aliases, s.Now)
 }
 
 // types sets Lost and Won. A type is allowed if at least one NodePool may launch it.

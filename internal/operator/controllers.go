@@ -12,6 +12,7 @@ import (
 	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/engine/repair"
 	"github.com/karpenter-go/karpenter/internal/act"
@@ -82,7 +83,7 @@ func controllers(
 	m.SetBuildInfo(p.Version.Number, p.Version.Commit)
 	b := base{
 		Env: env, settings: p.Settings, metrics: m, provider: provider.Cloud, labels: labels,
-		cluster: observe.New(env.Clock), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(), features: f,
+		cluster: observe.New(env.Clock).From(&model.Snapshot{Aliases: labels.Aliases}), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(), features: f,
 		limits: &limits.Ledger{}, costs: ledger.New(m.Cost, p.Settings.CostAllocationLabel), log: log, tracer: p.Tracer,
 	}
 	b.cluster.Live = env.Live

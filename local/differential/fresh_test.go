@@ -160,8 +160,8 @@ func (w *world) furnish(s *scheduler, plan *model.Plan) (undo func(), err error)
 		if n.Launched() || n.Deleting {
 			continue
 		}
-		for _, way := range waysOf(w.snapshot.Types(n.Pool), n.Wishes(), false) {
-			node := way.node(fmt.Sprintf("could-be-%d", len(more)), n.Claim.Labels, n.Wishes(), n.Claim.Spec.Taints, luck{})
+		for _, way := range waysOf(w.snapshot.Types(n.Pool), model.Wishes(w.snapshot, n), false) {
+			node := way.node(fmt.Sprintf("could-be-%d", len(more)), n.Claim.Labels, model.Wishes(w.snapshot, n), n.Claim.Spec.Taints, luck{})
 			node.Status.Allocatable = nil
 			more = append(more, node)
 		}
@@ -271,7 +271,7 @@ func (w *world) beyondLimits(plan *model.Plan, pool *model.Pool, t *model.Instan
 	used := w.snapshot.Usage(pool.Name)
 	for _, n := range w.snapshot.Nodes() {
 		if n.Pool == pool.Name && !n.Launched() {
-			used = used.Plus(largest(waysOf(w.snapshot.Types(pool.Name), n.Wishes(), false)))
+			used = used.Plus(largest(waysOf(w.snapshot.Types(pool.Name), model.Wishes(w.snapshot, n), false)))
 		}
 	}
 	for i := range plan.Nodes {

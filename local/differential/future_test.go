@@ -78,7 +78,7 @@ func (st *stage) lucks() []luck {
 	}
 	for _, n := range st.snapshot.Nodes() {
 		if !n.Launched() {
-			most = max(most, len(waysOf(st.snapshot.Types(n.Pool), n.Wishes(), false)))
+			most = max(most, len(waysOf(st.snapshot.Types(n.Pool), model.Wishes(st.snapshot, n), false)))
 		}
 	}
 	var out []luck

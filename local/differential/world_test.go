@@ -184,7 +184,7 @@ func (w *world) standing(n *model.Node, l luck) (*corev1.Node, bool) {
 		node.Status.Capacity, node.Status.Allocatable = n.Capacity.List(), n.Allocatable.List()
 		return node, true
 	}
-	wishes := n.Wishes()
+	wishes := model.Wishes(w.snapshot, n)
 	ways := waysOf(w.snapshot.Types(n.Pool), wishes, false)
 	if pool, ok := w.snapshot.Pool(n.Pool); ok { // the claim was created for that pool, unless the pool has changed
 		both := wishes.And(pool.Requirements)

@@ -132,7 +132,7 @@ func (p *Provider) choose(
 			return record{}, nil, fmt.Errorf("price instance types: %w", err)
 		}
 	}
-	asked, requests := require.FromSpec(claim.Spec.Requirements), model.RequestsOf(claim.Spec.Resources.Requests)
+	asked, requests := require.FromSpec(claim.Spec.Requirements).Normalize(p.Facts().Labels.Aliases), model.RequestsOf(claim.Spec.Resources.Requests)
 	var chosen *kind
 	var best cloud.Offering
 	for _, t := range types {

@@ -135,7 +135,8 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 
 // choose returns the cheapest machine that the claim allows and that is large enough for its requests.
 func choose(claim *apiv1.NodeClaim) (machine, error) {
-	asked, requests := require.FromSpec(claim.Spec.Requirements), model.RequestsOf(claim.Spec.Resources.Requests)
+	asked := require.FromSpec(claim.Spec.Requirements).Normalize(apiv1.CoreLabels().Aliases)
+	requests := model.RequestsOf(claim.Spec.Resources.Requests)
 	best, price := machine{}, 0.0
 	for _, t := range types() {
 		_, _, short := requests.Short(t.Allocatable)

@@ -13,7 +13,6 @@ import (
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/engine/require"
 )
 
 // dueAnnotation is the annotation of a claim with the time at which its node must be created, in RFC 3339. It is set
@@ -86,7 +85,7 @@ func (l *Later) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 		ctrl.LoggerFrom(ctx).Info("instance type of nodeclaim is not available any more, no node is created")
 		return ctrl.Result{}, nil
 	}
-	chosen.asked = require.FromSpec(claim.Spec.Requirements)
+	chosen.asked = requirementsOf(&claim)
 	_, err = l.provider.make(ctx, &claim, chosen)
 	return ctrl.Result{}, err
 }

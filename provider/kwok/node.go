@@ -65,7 +65,7 @@ func (p *Provider) choose(ctx context.Context, claim *apiv1.NodeClaim, types []*
 			return choice{}, fmt.Errorf("price instance types: %w", err)
 		}
 	}
-	asked, requests := require.FromSpec(claim.Spec.Requirements), model.RequestsOf(claim.Spec.Resources.Requests)
+	asked, requests := requirementsOf(claim), model.RequestsOf(claim.Spec.Resources.Requests)
 	for _, t := range types {
 		if _, ok := asked.Intersects(t.Requirements); !ok || !holds(t, requests) {
 			continue
@@ -81,6 +81,11 @@ func (p *Provider) choose(ctx context.Context, claim *apiv1.NodeClaim, types []*
 		}
 	}
 	return best, nil
+}
+
+// requirementsOf returns the requirements of the claim. Deprecated keys are replaced.
+func requirementsOf(claim *apiv1.NodeClaim) require.Set {
+	return require.FromSpec(claim.Spec.Requirements).Normalize(fixedFacts().Labels.Aliases)
 }
 
 // holds reports whether t has enough of the requested resources. Resources that t does not list are ignored.

@@ -40,7 +40,7 @@ func (p *Pool) remaining(s *model.Snapshot) []int64 {
 		}
 		size := n.Capacity
 		if !n.Launched() {
-			for _, t := range ClaimTypes(n, s.Types(p.Name)) {
+			for _, t := range ClaimTypes(s, n) {
 				size = size.Max(t.Capacity)
 			}
 		}
@@ -49,10 +49,10 @@ func (p *Pool) remaining(s *model.Snapshot) []int64 {
 	return left
 }
 
-// ClaimTypes returns the instance types, among types, that a NodeClaim without an instance may be launched as.
-func ClaimTypes(n *model.Node, types []*model.InstanceType) []*model.InstanceType {
-	wanted := n.Wishes()
-	return slices.DeleteFunc(slices.Clone(types), func(t *model.InstanceType) bool {
+// ClaimTypes returns the instance types of its NodePool that a NodeClaim without an instance may be launched as.
+func ClaimTypes(s *model.Snapshot, n *model.Node) []*model.InstanceType {
+	wanted := model.Wishes(s, n)
+	return slices.DeleteFunc(slices.Clone(s.Types(n.Pool)), func(t *model.InstanceType) bool {
 		_, ok := t.Requirements.Intersects(wanted)
 		return !ok
 	})

@@ -109,8 +109,8 @@ func lacks(c *compiler, n *model.Node, least []int64) bool {
 // and Expected are the union over these types. An expected DaemonSet is certain only if it is certain for each type. It
 // returns false if there are none.
 func compileInFlight(c *compiler, n *Node) bool {
-	n.InFlight, n.MayHave = true, n.Wishes()
-	types := catalog.ClaimTypes(n.Node, c.Snapshot.Types(n.Pool))
+	n.InFlight, n.MayHave = true, model.Wishes(c.Snapshot, n.Node)
+	types := catalog.ClaimTypes(c.Snapshot, n.Node)
 	if len(types) == 0 {
 		return false
 	}

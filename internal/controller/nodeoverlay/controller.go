@@ -99,7 +99,7 @@ func (c *Controller) supplies(ctx context.Context) (out []overlay.Supply, whole 
 			whole = false
 			continue
 		}
-		out = append(out, overlay.Supply{Pool: model.NewPool(pool), Types: types})
+		out = append(out, overlay.Supply{Pool: model.NewPool(pool, c.Labels.Aliases), Types: types})
 	}
 	return out, whole, nil
 }

@@ -51,7 +51,7 @@ func (o *Overlays) lay(
 	if len(valid) == 0 {
 		return types, nil
 	}
-	r := overlay.Apply(valid, []overlay.Supply{{Pool: model.NewPool(pool), Types: types}}, o.Labels)
+	r := overlay.Apply(valid, []overlay.Supply{{Pool: model.NewPool(pool, o.Labels.Aliases), Types: types}}, o.Labels)
 	return r.Types[pool.Name], nil
 }
 

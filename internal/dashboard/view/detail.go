@@ -103,7 +103,7 @@ func chosenOf(s *model.Snapshot, n *model.Node, price Price, launch *decisions.E
 	if n.Claim == nil {
 		return out
 	}
-	reqs := require.FromSpec(n.Claim.Spec.Requirements)
+	reqs := model.Normalize(s, require.FromSpec(n.Claim.Spec.Requirements))
 	for _, t := range s.Types(n.Pool) {
 		if _, ok := reqs.Intersects(t.Requirements); !ok {
 			continue

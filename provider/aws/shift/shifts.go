@@ -198,11 +198,14 @@ func (s *Shifts) tell(ctx context.Context) error {
 	return nil
 }
 
+// aliases map deprecated label keys to the keys that replace them.
+var aliases = apiv1.CoreLabels().With(awsv1.Labels()).Aliases
+
 // zonesOf returns the names of the zones in which the pool may launch nodes, by zone ID.
 func zonesOf(pool *apiv1.NodePool, classes []awsv1.EC2NodeClass) map[string]string {
 	zones := map[string]string{}
 	ref := pool.Spec.Template.Spec.NodeClassRef
-	wants := require.FromSpec(pool.Spec.Template.Spec.Requirements)
+	wants := require.FromSpec(pool.Spec.Template.Spec.Requirements).Normalize(aliases)
 	for _, class := range classes {
 		if ref == nil || ref.Group != awsv1.Group || ref.Name != class.Name {
 			continue

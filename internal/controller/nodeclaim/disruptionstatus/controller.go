@@ -121,11 +121,11 @@ func (c *Controller) setDrifted(
 // drift returns the reason why the claim has drifted, "" if it has not. The checks are in the order of their cost: a
 // request of a user, the NodePool, the instance types (for claims older than lifecycle.TypeDriftAge), the provider.
 func (c *Controller) drift(ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool) (string, error) {
-	now := c.Clock.Now()
+	now, aliases := c.Clock.Now(), c.Cloud.Facts().Labels.Aliases
 	if claim.Annotations[apiv1.DisruptionRequestedAnnotationKey] != "" {
 		return ReasonRequested, nil
 	}
-	if reason := lifecycle.Drift(claim, pool, nil, now); reason != "" {
+	if reason := lifecycle.Drift(claim, pool, nil, aliases, now); reason != "" {
 		return reason, nil
 	}
 	if now.Sub(claim.CreationTimestamp.Time) >= lifecycle.TypeDriftAge {
@@ -133,7 +133,7 @@ func (c *Controller) drift(ctx context.Context, claim *apiv1.NodeClaim, pool *ap
 		if err != nil {
 			return "", fmt.Errorf("list instance types of pool %s: %w", pool.Name, err)
 		}
-		if reason := lifecycle.Drift(claim, pool, types, now); reason != "" {
+		if reason := lifecycle.Drift(claim, pool, types, aliases, now); reason != "" {
 			return reason, nil
 		}
 	}
