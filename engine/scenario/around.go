@@ -164,14 +164,15 @@ func (p Pod) volumes() []corev1.Volume {
 	return out
 }
 
-// csi returns the CSINode of n, with the attach limit of each driver.
+// csi returns the CSINode of n, with the attach limit of each driver. A driver with a negative limit is listed without one.
 func (n Node) csi() *storagev1.CSINode {
 	o := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
 	for driver, count := range n.Attach {
-		o.Spec.Drivers = append(o.Spec.Drivers, storagev1.CSINodeDriver{
-			Name: driver, NodeID: n.Name, TopologyKeys: []string{corev1.LabelTopologyZone},
-			Allocatable: &storagev1.VolumeNodeResources{Count: &count},
-		})
+		d := storagev1.CSINodeDriver{Name: driver, NodeID: n.Name, TopologyKeys: []string{corev1.LabelTopologyZone}}
+		if count >= 0 {
+			d.Allocatable = &storagev1.VolumeNodeResources{Count: &count}
+		}
+		o.Spec.Drivers = append(o.Spec.Drivers, d)
 	}
 	slices.SortFunc(o.Spec.Drivers, func(a, b storagev1.CSINodeDriver) int { return cmp.Compare(a.Name, b.Name) })
 	return o

@@ -146,7 +146,7 @@ type Node struct {
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	NodeState
 	Conditions []string         `json:"conditions,omitempty"` // conditions of the claim: type, type/reason or type=status/reason
-	Attach     map[string]int32 `json:"attach,omitempty"`     // attach limit of each CSI driver
+	Attach     map[string]int32 `json:"attach,omitempty"`     // attach limit of each CSI driver, -1 for none
 	Pods       []Pod            `json:"pods,omitempty"`
 	Life       Life             `json:"life,omitempty"`
 }

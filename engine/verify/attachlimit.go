@@ -2,17 +2,22 @@ package verify
 
 import (
 	"fmt"
+	"math"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// attachLimitsOf returns the attach limit of each CSI driver that the CSINode of an existing node reports.
+// unlimited is the attach limit of a CSI driver that is registered on a node without a limit.
+const unlimited = math.MaxInt
+
+// attachLimitsOf returns the attach limit of each CSI driver that the CSINode of an existing node lists.
 func (c *catalog) attachLimitsOf(n *model.Node) map[string]int {
 	limits := make(map[string]int)
 	if info, ok := c.snapshot.CSINodes.Get(n.NodeName()); ok {
 		for _, d := range info.Spec.Drivers {
+			limits[d.Name] = unlimited
 			if d.Allocatable != nil && d.Allocatable.Count != nil {
 				limits[d.Name] = int(*d.Allocatable.Count)
 			}
@@ -22,8 +27,8 @@ func (c *catalog) attachLimitsOf(n *model.Node) map[string]int {
 }
 
 // attachLimit returns how many volumes of the driver the option can attach, and false if that is unknown. The limit that an
-// existing node reports takes precedence. The next is the lowest limit that existing nodes of the type report, and the last
-// is the limit of the type.
+// existing node reports takes precedence, also if it is unlimited. The next is the lowest limit that existing nodes of the
+// type report, and the last is the limit of the type.
 func (c *catalog) attachLimit(o *option, driver string) (int, bool) {
 	if limit, ok := o.attachLimits[driver]; ok {
 		return limit, true
@@ -36,7 +41,7 @@ func (c *catalog) attachLimit(o *option, driver string) (int, bool) {
 		for _, n := range c.snapshot.Nodes() {
 			for driver, limit := range c.attachLimitsOf(n) {
 				key := [2]string{n.Labels[corev1.LabelInstanceTypeStable], driver}
-				if lowest, known := c.reported[key]; !known || limit < lowest {
+				if lowest, known := c.reported[key]; limit != unlimited && (!known || limit < lowest) {
 					c.reported[key] = limit
 				}
 			}

@@ -258,6 +258,13 @@ func TestAttachLimits(t *testing.T) {
 			cluster: limited(1, func(st *story) { st.around.CSINodes[0].Spec.Drivers[0].Allocatable = nil }),
 		},
 		{
+			name: "a driver without a limit on the node, although its type has one",
+			cluster: limited(1, func(st *story) {
+				st.around.CSINodes[0].Spec.Drivers[0].Allocatable = nil
+				st.old.Labels[corev1.LabelInstanceTypeStable], st.small.Attach = "m.small", map[string]int{driver: 1}
+			}),
+		},
+		{
 			name: "a volume of a kind that Kubernetes once attached itself", only: true,
 			cluster: limited(1, func(st *story) {
 				for _, v := range st.around.Volumes {

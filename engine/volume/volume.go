@@ -5,6 +5,7 @@ package volume
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -156,8 +157,11 @@ func unbound(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaimS
 	return out, model.Verdict{}
 }
 
-// AttachLimits returns the attach limit of each CSI driver on n, nil while they are not known. A driver that is missing has
-// not reported a limit for n.
+// Unlimited is the attach limit of a CSI driver that a CSINode lists without a limit.
+const Unlimited = math.MaxInt
+
+// AttachLimits returns the attach limit of each CSI driver that the CSINode of n lists, nil if there is no CSINode. A driver
+// that is missing has not registered on n yet. A driver that is listed without a limit has Unlimited, as in kube-scheduler.
 func AttachLimits(s *model.Snapshot, n *model.Node) map[string]int {
 	if n.Object == nil {
 		return nil
@@ -168,6 +172,7 @@ func AttachLimits(s *model.Snapshot, n *model.Node) map[string]int {
 	}
 	limits := make(map[string]int, len(node.Spec.Drivers))
 	for _, d := range node.Spec.Drivers {
+		limits[d.Name] = Unlimited
 		if d.Allocatable != nil && d.Allocatable.Count != nil {
 			limits[d.Name] = int(*d.Allocatable.Count)
 		}
@@ -176,7 +181,7 @@ func AttachLimits(s *model.Snapshot, n *model.Node) map[string]int {
 }
 
 // SeenAttachLimits returns the attach limits that nodes report, by instance type and CSI driver. Of different limits
-// for one type the lowest applies. New nodes of the type are assumed to have it.
+// for one type the lowest applies, and Unlimited is ignored. New nodes of the type are assumed to have it.
 func SeenAttachLimits(s *model.Snapshot) map[string]map[string]int {
 	out := map[string]map[string]int{}
 	for _, n := range s.Nodes() {
@@ -185,6 +190,9 @@ func SeenAttachLimits(s *model.Snapshot) map[string]map[string]int {
 			continue
 		}
 		for driver, limit := range AttachLimits(s, n) {
+			if limit == Unlimited {
+				continue
+			}
 			if out[name] == nil {
 				out[name] = map[string]int{}
 			}

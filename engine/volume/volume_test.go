@@ -253,7 +253,7 @@ func TestAttachments(t *testing.T) {
 	})
 	n1, _ := s.NodeByName("n1")
 	n2, _ := s.NodeByName("n2")
-	if got := fmt.Sprint(volume.AttachLimits(s, n1), volume.AttachedTo(s, n1)); got != "map[ebs.csi.aws.com:2] map[ebs.csi.aws.com:map[vol-1:true]]" {
+	if got := fmt.Sprint(volume.AttachLimits(s, n1), volume.AttachedTo(s, n1)); got != "map[ebs.csi.aws.com:2 unlimited:9223372036854775807] map[ebs.csi.aws.com:map[vol-1:true]]" {
 		t.Errorf("n1: %s", got)
 	}
 	if limits, used := volume.AttachLimits(s, n2), volume.AttachedTo(s, n2); limits != nil || len(used) > 0 {

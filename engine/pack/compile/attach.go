@@ -86,7 +86,7 @@ func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 }
 
 // attachLimits returns how many volumes of each CSI driver a node can attach. A driver without an entry has no known limit.
-// For a driver that has not reported a limit on the node, it uses Volumes.Limit of the instance type.
+// For a driver that has not registered on the node yet, it uses Volumes.Limit of the instance type.
 func attachLimits(c *compiler, n *model.Node) map[string]int {
 	limits := volume.AttachLimits(c.Snapshot, n)
 	if !c.Volumes.Limited() {
