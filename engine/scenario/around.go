@@ -22,13 +22,16 @@ type Namespace struct {
 }
 
 // A Disk is a PersistentVolumeClaim. With Zones, it is bound to a volume that is accessible from these zones. Without
-// Zones, it has no volume until its first pod is scheduled. One pod at a time uses it if Sole is set (ReadWriteOncePod).
+// Zones, it has no volume until its first pod is scheduled. One pod at a time uses it if Sole is set (ReadWriteOncePod). It
+// is being deleted if Deleting is set.
 type Disk struct {
 	Name  string   `json:"name"`
 	Space string   `json:"namespace,omitempty"` // default "default"
 	Class string   `json:"class,omitempty"`
 	Zones []string `json:"zones,omitempty"`
 	Sole  bool     `json:"sole,omitempty"`
+
+	Deleting bool `json:"deleting,omitempty"`
 }
 
 // A StorageClass creates volumes when the first pod is scheduled (WaitForFirstConsumer), unless Immediate is set.
@@ -120,6 +123,9 @@ func (k Disk) add(d *model.Delta, driver string) {
 			StorageClassName: &class, AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size},
 		},
 		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending},
+	}
+	if k.Deleting {
+		claim.DeletionTimestamp = &metav1.Time{Time: epoch}
 	}
 	d.VolumeClaims = append(d.VolumeClaims, claim)
 	if len(k.Zones) == 0 {

@@ -54,7 +54,10 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 	for _, p := range there {
 		ports = append(ports, hostPorts(p)...)
 		present.requests = present.requests.Plus(requestsOf(p))
-		present.volumes = append(present.volumes, c.catalog.attachmentsOf(p)...)
+		for _, a := range c.catalog.attachmentsOf(p) {
+			a.problem = "" // the pod uses the volume, so it is attached
+			present.volumes = append(present.volumes, a)
+		}
 	}
 	o := &option{
 		instanceType: model.TypeNamed(c.snapshot.Types(n.Pool), n.Labels[corev1.LabelInstanceTypeStable]),

@@ -67,32 +67,34 @@ func (c *catalog) attachmentsOf(pod *corev1.Pod) []*attachment {
 	return out
 }
 
-// readClaim reads a claim and the volume to which it is bound.
+// readClaim reads a claim and the volume to which it is bound, or else its storage class.
 func (c *catalog) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim) {
 	a.exclusive = slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod)
 	volume, exists := c.snapshot.Volumes.Get(claim.Spec.VolumeName)
-	switch {
-	case claim.DeletionTimestamp != nil:
-		a.problem = "is being deleted"
-	case claim.Status.Phase == corev1.ClaimLost:
-		a.problem = "has lost its volume"
-	case claim.Spec.VolumeName == "":
-		class := claim.Spec.StorageClassName
-		if old := claim.Annotations[corev1.BetaStorageClassAnnotation]; old != "" {
-			class = &old
-		}
-		c.readClass(a, class)
-	case !exists || volume.DeletionTimestamp != nil:
-		a.problem = "is bound to a volume that does not exist"
-	case claim.Annotations["pv.kubernetes.io/bind-completed"] == "":
-		a.problem = "is not completely bound"
-	default:
+	if exists {
 		if s := volume.Spec.CSI; s != nil {
 			a.driver, a.handle = s.Driver, s.VolumeHandle
 		} else if s := volume.Spec.AWSElasticBlockStore; s != nil {
 			a.driver, a.handle = ebsDriver, path.Base(s.VolumeID)
 		}
 		a.selector = c.reachableFrom(volume)
+	} else {
+		class := claim.Spec.StorageClassName
+		if old := claim.Annotations[corev1.BetaStorageClassAnnotation]; old != "" {
+			class = &old
+		}
+		c.readClass(a, class)
+	}
+	switch {
+	case claim.DeletionTimestamp != nil:
+		a.problem = "is being deleted"
+	case claim.Status.Phase == corev1.ClaimLost:
+		a.problem = "has lost its volume"
+	case claim.Spec.VolumeName == "": // readClass has set the problem
+	case !exists || volume.DeletionTimestamp != nil:
+		a.problem = "is bound to a volume that does not exist"
+	case claim.Annotations["pv.kubernetes.io/bind-completed"] == "":
+		a.problem = "is not completely bound"
 	}
 }
 
@@ -104,18 +106,19 @@ func (c *catalog) readClass(a *attachment, name *string) {
 		return
 	}
 	class, ok := c.snapshot.StorageClasses.Get(*name)
-	switch {
-	case !ok:
+	if !ok {
 		a.problem = "has no volume, and its storage class does not exist"
-	case class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
-		a.problem = "has no volume yet, and its storage class binds without regard to its pod (Immediate)"
-	default:
-		a.driver = class.Provisioner
-		if a.driver == "kubernetes.io/aws-ebs" {
-			a.driver = ebsDriver
-		}
-		a.selector = c.provisionedFor(class)
+		return
 	}
+	a.driver = class.Provisioner
+	if a.driver == "kubernetes.io/aws-ebs" {
+		a.driver = ebsDriver
+	}
+	if class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
+		a.problem = "has no volume yet, and its storage class binds without regard to its pod (Immediate)"
+		return
+	}
+	a.selector = c.provisionedFor(class)
 }
 
 // exclusiveClaims checks that no two pods use the same claim with ReadWriteOncePod.

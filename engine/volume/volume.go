@@ -127,13 +127,19 @@ func exclusive(s *model.Snapshot, key string, p *model.Pod) model.Verdict {
 	return refuseClaim(key, "has access mode ReadWriteOncePod and "+state+user.Key, "delete pod "+user.Key+", or use another access mode")
 }
 
-// unbound returns what a claim without a volume requires. The volume will be created for the pod's node, within the
-// topology that the storage class allows. A claim whose volume cannot be created in this way is refused.
-func unbound(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaimSpec, annotations map[string]string) (Volume, model.Verdict) {
+// classOf returns the name of the claim's StorageClass, "" if it names none.
+func classOf(claim *corev1.PersistentVolumeClaimSpec, annotations map[string]string) string {
 	name := annotations[corev1.BetaStorageClassAnnotation]
 	if name == "" && claim.StorageClassName != nil {
 		name = *claim.StorageClassName
 	}
+	return name
+}
+
+// unbound returns what a claim without a volume requires. The volume will be created for the pod's node, within the
+// topology that the storage class allows. A claim whose volume cannot be created in this way is refused.
+func unbound(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaimSpec, annotations map[string]string) (Volume, model.Verdict) {
+	name := classOf(claim, annotations)
 	if name == "" {
 		return Volume{}, refuseClaim(key, "is unbound and names no StorageClass", "set spec.storageClassName, or create a PersistentVolume for it")
 	}
@@ -204,14 +210,14 @@ func SeenAttachLimits(s *model.Snapshot) map[string]map[string]int {
 	return out
 }
 
-// AttachedTo returns the keys of the volumes that the pods on n use, by driver. Volumes without a driver, and claims that
-// no node can satisfy, are ignored.
+// AttachedTo returns the keys of the volumes that the pods on n use, by driver. Volumes without a driver are ignored. Claims
+// that do not exist are ignored too.
 func AttachedTo(s *model.Snapshot, n *model.Node) map[string]map[string]bool {
 	used := map[string]map[string]bool{}
 	for _, p := range n.Pods {
 		for i := range p.Object.Spec.Volumes {
-			v, uses, no := volumeOf(s, p, &p.Object.Spec.Volumes[i])
-			if !uses || !no.OK() || v.Driver == "" {
+			v := attached(s, p, &p.Object.Spec.Volumes[i])
+			if v.Driver == "" {
 				continue
 			}
 			if used[v.Driver] == nil {
@@ -221,6 +227,25 @@ func AttachedTo(s *model.Snapshot, n *model.Node) map[string]map[string]bool {
 		}
 	}
 	return used
+}
+
+// attached returns Driver and Key of volume v of the pod, which runs on a node. In contrast to volumeOf, the claim and its
+// PersistentVolume may be being deleted, because they stay attached while the pod uses them. A claim without an existing
+// PersistentVolume has the driver of its StorageClass, as in kube-scheduler.
+func attached(s *model.Snapshot, p *model.Pod, v *corev1.Volume) Volume {
+	key := p.Object.Namespace + "/" + model.ClaimName(p.Object, v)
+	claim, ok := s.VolumeClaims.Get(key)
+	if !ok || v.Ephemeral != nil && !metav1.IsControlledBy(claim, p.Object) {
+		out, _, _ := volumeOf(s, p, v)
+		return out
+	}
+	out := Volume{Key: key}
+	if volume, ok := s.Volumes.Get(claim.Spec.VolumeName); ok {
+		out.identify(volume)
+	} else if class, ok := s.StorageClasses.Get(classOf(&claim.Spec, claim.Annotations)); ok {
+		out.Driver = driverOf(class.Provisioner)
+	}
+	return out
 }
 
 func afterSlash(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }

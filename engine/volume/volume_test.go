@@ -260,3 +260,29 @@ func TestAttachments(t *testing.T) {
 		t.Errorf("n2: %v %v, want nothing known and nothing attached", limits, used)
 	}
 }
+
+// A volume stays attached while a pod runs with it, whatever happens to its claim.
+func TestAttachedWhileUsed(t *testing.T) {
+	now := metav1.Now()
+	for _, tt := range []struct {
+		name  string
+		given func(*disk)
+		want  string
+	}{
+		{"claim is being deleted", func(d *disk) { d.claim.DeletionTimestamp = &now }, "map[ebs.csi.aws.com:map[vol-1:true]]"},
+		{"volume is being deleted", func(d *disk) { d.volume.DeletionTimestamp = &now }, "map[ebs.csi.aws.com:map[vol-1:true]]"},
+		{"claim is lost", func(d *disk) { d.claim.Status.Phase = corev1.ClaimLost }, "map[ebs.csi.aws.com:map[vol-1:true]]"},
+		{"volume is gone", func(d *disk) { d.claim.Spec.VolumeName = "gone" }, "map[ebs.csi.aws.com:map[default/data:true]]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDisk()
+			d.pod.Spec.NodeName = "n1"
+			tt.given(d)
+			s := d.snapshot().Apply(model.Delta{Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}}})
+			n, _ := s.NodeByName("n1")
+			if got := fmt.Sprint(volume.AttachedTo(s, n)); got != tt.want {
+				t.Errorf("AttachedTo = %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
