@@ -94,7 +94,8 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 	}
 	for _, o := range d.Daemons {
 		daemon := NewDaemon(o)
-		e.next.daemons.Set(e.token, daemon.Key, daemon)
+		counts := e.next.DynamicResources || len(o.Spec.Template.Spec.ResourceClaims) == 0
+		e.next.daemons.Put(e.token, daemon.Key, daemon, counts)
 	}
 	for pool, types := range d.Types {
 		e.setTypes(pool, types)

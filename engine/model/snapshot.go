@@ -25,6 +25,9 @@ type Snapshot struct {
 	// Aliases map deprecated label keys to the keys that replace them. Requirements of NodePools and NodeClaims may have
 	// deprecated keys. nil means the keys that Kubernetes has deprecated. It is read-only, and is set before the first Apply.
 	Aliases map[string]string
+	// DynamicResources says that DaemonSets whose pods have ResourceClaims count. If it is false, Apply leaves them out. It is
+	// set before the first Apply.
+	DynamicResources bool
 
 	// closed has the names of the nodes that take no new pods (see Close). It is read-only.
 	closed map[string]bool
@@ -67,6 +70,11 @@ func (s *Snapshot) PromiseOf(p *Pod) string {
 		return ""
 	}
 	return p.Object.Status.NominatedNodeName
+}
+
+// WithoutObjects returns a Snapshot without objects, with Now, Aliases and DynamicResources of s.
+func WithoutObjects(s *Snapshot) *Snapshot {
+	return &Snapshot{Now: s.Now, Aliases: s.Aliases, DynamicResources: s.DynamicResources}
 }
 
 // At returns s with another Now.

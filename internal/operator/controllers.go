@@ -83,7 +83,9 @@ func controllers(
 	m.SetBuildInfo(p.Version.Number, p.Version.Commit)
 	b := base{
 		Env: env, settings: p.Settings, metrics: m, provider: provider.Cloud, labels: labels,
-		cluster: observe.New(env.Clock).From(&model.Snapshot{Aliases: labels.Aliases}), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(), features: f,
+		cluster: observe.New(env.Clock).From(&model.Snapshot{
+			Aliases: labels.Aliases, DynamicResources: !p.Settings.IgnoreDRARequests,
+		}), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(), features: f,
 		limits: &limits.Ledger{}, costs: ledger.New(m.Cost, p.Settings.CostAllocationLabel), log: log, tracer: p.Tracer,
 	}
 	b.cluster.Live = env.Live

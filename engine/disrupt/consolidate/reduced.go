@@ -84,8 +84,7 @@ func reduce(p *problem.Problem, cluster *model.Snapshot) *reduced {
 	for _, o := range p.Snapshot.Daemons() {
 		change.Daemons = append(change.Daemons, o.Object)
 	}
-	settings := &model.Snapshot{Now: p.Snapshot.Now, Aliases: p.Snapshot.Aliases}
-	r := &reduced{problem: p, empty: settings.Apply(change), below: map[float64]*model.Snapshot{}}
+	r := &reduced{problem: p, empty: model.WithoutObjects(p.Snapshot).Apply(change), below: map[float64]*model.Snapshot{}}
 	for _, n := range cluster.Nodes() {
 		free := n.Free()
 		if n.Object == nil || n.Deleting || n.Object.Spec.Unschedulable || cluster.Closed(n) || free[corev1.ResourcePods] <= 0 {

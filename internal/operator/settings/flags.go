@@ -99,7 +99,8 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 		"Maximum replacement nodes launched per minute; 0 means unlimited")
 	flagtype.Bool(fs, &s.IgnoreDRARequests, "ignore-dra-requests", true,
 		"If false, nodes are initialized only after the drivers of dynamic resources that their NodeClaims name have published "+
-			"their devices; pods with spec.resourceClaims are refused in any case")
+			"their devices, and DaemonSets with spec.resourceClaims count as overhead of nodes; other pods with "+
+			"spec.resourceClaims are refused in any case")
 	flagtype.Bool(fs, &s.LegacyNodeRepair, "legacy-node-repair", false,
 		"With gate NodeRepair: terminate unhealthy nodes at once, without budgets and before a replacement exists")
 	fs.StringVar(&s.raw.featureGates, "feature-gates", "", "Feature gates as Name=true,Name=false")

@@ -93,8 +93,8 @@ type Settings struct {
 	MaxLaunchesPerMinute     int
 	MaxDisruptionsPerMinute  int
 	MaxReplacementsPerMinute int
-	// IgnoreDRARequests is false if initialization waits for the drivers that a NodeClaim names. Pods with ResourceClaims
-	// are refused in any case.
+	// IgnoreDRARequests is false if initialization waits for the drivers that a NodeClaim names, and if DaemonSets with
+	// ResourceClaims count as overhead of new nodes. Pods with ResourceClaims are refused in any case.
 	IgnoreDRARequests bool
 	// LegacyNodeRepair terminates unhealthy nodes at once and ignores disruption budgets, as upstream Karpenter did
 	// before 1.15. It has no effect without the feature gate NodeRepair.
