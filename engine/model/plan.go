@@ -54,7 +54,8 @@ type PlannedNode struct {
 	Offering Offering
 	// Pods are the pods for which the node is launched, in key order.
 	Pods []*Pod
-	// Requests are the sum of the requests of the pods and of the DaemonSets.
+	// Requests are those of the pods, and those of DaemonSet pods that the node has as any of Options: of each resource the
+	// minimum over Options.
 	Requests Resources
 	// MinValuesRelaxed is true if Options have fewer distinct values than the pool's minValues. The minValues policy
 	// BestEffort allows that.

@@ -2,7 +2,6 @@ package pack
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -56,12 +55,16 @@ func (d *draft) launchNodes() (kept []*node) {
 	d.plan.Nodes = make([]model.PlannedNode, len(d.packed.nodes))
 	wait := compile.Aside(d.assignPods)
 	left := d.packed.limits.Clone()
+	overheads := make([]model.Resources, len(d.packed.nodes))
 	for i, n := range d.packed.nodes {
-		d.launch(n, &d.plan.Nodes[i], left)
+		overheads[i] = d.launch(n, &d.plan.Nodes[i], left)
 	}
 	wait()
 	for i, n := range d.packed.nodes {
 		out := &d.plan.Nodes[i]
+		for name, v := range overheads[i] {
+			out.Requests[name] += v
+		}
 		if len(out.Options) > 0 {
 			d.plan.Price += out.Price()
 			kept = append(kept, n)
@@ -80,8 +83,9 @@ func (d *draft) launchNodes() (kept []*node) {
 // launched. They hold the node's pods and are within left, see withinLimits. For a node under a commitment, coveredOptions
 // selects them. At most MaxTypes of d.options are kept, unless minValues needs more and RelaxMinValues is not set. launch sets
 // no options if even all of them do not meet minValues and RelaxMinValues is not set. left is what the limits of the pools
-// allow beyond the charges of all nodes.
-func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) {
+// allow beyond the charges of all nodes. launch returns the requests of DaemonSet pods that the NodeClaim has: those of
+// LeastOverhead of the options.
+func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) model.Resources {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	allowed := make([]typeset.Set, len(n.bin.Parts)) // for each part, the types that hold one bundle of its segment
 	for i, x := range n.bin.Parts {
@@ -95,7 +99,7 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) {
 	}
 	if _, ok := n.offers.Diverse(options); !ok {
 		if !d.options.RelaxMinValues {
-			return
+			return nil
 		}
 		out.MinValuesRelaxed = true
 	}
@@ -120,6 +124,7 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) {
 		// Without this, the cloud would launch the node in a reservation, and other nodes were planned for its instances.
 		out.Requirements = out.Requirements.With(require.New(apiv1.CapacityTypeLabelKey, require.NotIn, apiv1.CapacityTypeReserved))
 	}
+	return catalog.LeastOverhead(options)
 }
 
 // withinLimits returns the options that exceed the node's charge by at most left in each limited resource of which they
@@ -146,8 +151,7 @@ func withinLimits(options []*catalog.Type, n *node, left []int64) []*catalog.Typ
 }
 
 // assignPods sets Pods and Requests of the planned nodes. Each node gets the next pods of its segments. Its requests are those
-// of its pods, and of the DaemonSet pods on the type that package binpack chose. Pods that are on no node are added to
-// d.unplaced.
+// of its pods, without DaemonSet pods. Pods that are on no node are added to d.unplaced.
 func (d *draft) assignPods() {
 	segments, dimensions := d.assigned.Segments, d.problem.Dimensions
 	next := make([]int, len(segments))
@@ -159,9 +163,7 @@ func (d *draft) assignPods() {
 			out.Pods = append(out.Pods, segments[x.Item].Pods[from:next[x.Item]]...)
 		}
 		slices.SortFunc(out.Pods, comparePods)
-		overhead := n.instance.Daemons.Requests
-		out.Requests = make(model.Resources, len(overhead)+dimensions.Len())
-		maps.Copy(out.Requests, overhead)
+		out.Requests = make(model.Resources, len(n.instance.Daemons.Requests)+dimensions.Len())
 		for r, v := range n.amount[:dimensions.Plain] {
 			if v != 0 {
 				out.Requests[dimensions.Names[r]] += v

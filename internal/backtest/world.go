@@ -279,7 +279,7 @@ func (w *world) launch(r *model.PlannedNode, boot time.Duration) *node {
 	object.Spec.ProviderID, object.Spec.Taints = claim.Status.ProviderID, slices.Clone(r.Pool.Taints)
 	object.Status.Capacity, object.Status.Allocatable = claim.Status.Capacity, claim.Status.Allocatable
 	object.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	daemons := r.Requests
+	daemons := r.Requests // with those DaemonSet pods only that run on each of the options
 	for _, p := range r.Pods {
 		daemons = daemons.Minus(p.Requests)
 	}

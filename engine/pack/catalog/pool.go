@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,11 +27,13 @@ type Pool struct {
 	settings Settings
 	limited  []corev1.ResourceName // the resources that Limits limits, in the order of Limits.Names
 	daemons  []DaemonPod           // the DaemonSets whose pods tolerate the pool's taints
-	sets     []*OfferSet
-	setOf    map[string]*OfferSet              // results of offersUnder by the text of the requirements
-	meets    int                               // the number of intersections that Meet has computed
-	bins     *binpack.Catalog                  // result of Bins
-	options  map[*binpack.TypeOptions]*Options // results of Options, by the result of package binpack
+	// overheads are the different Daemons.Requests of Types.
+	overheads []model.Resources
+	sets      []*OfferSet
+	setOf     map[string]*OfferSet              // results of offersUnder by the text of the requirements
+	meets     int                               // the number of intersections that Meet has computed
+	bins      *binpack.Catalog                  // result of Bins
+	options   map[*binpack.TypeOptions]*Options // results of Options, by the result of package binpack
 }
 
 // A Catalog is what may be launched: the NodePools with their instance types and offerings.
@@ -107,7 +110,7 @@ func (p *Pool) compileTypes(s *model.Snapshot, v *Volumes, reservations reservat
 			if byLabels {
 				overhead = OverheadOf(p.daemons, part.labels(), p.settings.Known)
 			}
-			part.Daemons, part.Room = overhead, v.Room(t, &overhead)
+			part.Daemons, part.overhead, part.Room = overhead, p.intern(overhead.Requests), v.Room(t, &overhead)
 			p.Types = append(p.Types, part)
 			p.Reserves = p.Reserves || part.Reservation != nil && !part.Reservation.Commitment
 		}
@@ -121,6 +124,42 @@ func (p *Pool) compileTypes(s *model.Snapshot, v *Volumes, reservations reservat
 		p.Empty = model.Verdict{Rule: model.RuleLabels, Subject: "no instance type matches the requirements of the NodePool",
 			Hint: "relax spec.template.spec.requirements of NodePool " + p.Name}
 	}
+}
+
+// intern returns the index in p.overheads of equal requests. If there are none, it adds them.
+func (p *Pool) intern(requests model.Resources) int {
+	equal := func(r model.Resources) bool { return maps.Equal(r, requests) }
+	if i := slices.IndexFunc(p.overheads, equal); i >= 0 {
+		return i
+	}
+	p.overheads = append(p.overheads, requests)
+	return len(p.overheads) - 1
+}
+
+// LeastOverhead returns the requests of DaemonSet pods that a node has in any case, whichever of the types, which are of one
+// pool, it is launched as: the minimum of each resource. Resources that no DaemonSet pod on one of the types requests are
+// omitted. Callers must not change the result.
+func LeastOverhead(types []*Type) model.Resources {
+	if len(types) == 0 {
+		return nil
+	}
+	least := types[0].Daemons.Requests
+	seen := make([]bool, len(types[0].Pool.overheads))
+	seen[types[0].overhead] = true
+	for _, t := range types[1:] {
+		if seen[t.overhead] {
+			continue
+		}
+		seen[t.overhead] = true
+		lower := model.Resources{}
+		for name, v := range t.Daemons.Requests {
+			if w, both := least[name]; both {
+				lower[name] = min(v, w)
+			}
+		}
+		least = lower
+	}
+	return least
 }
 
 // daemonsOn returns PresencesWithin for the requirements of s, computed once.

@@ -31,6 +31,8 @@ type Type struct {
 	Charge []int64
 	// Daemons is what the DaemonSet pods on a node use.
 	Daemons Overhead
+	// overhead is the index of Daemons.Requests in Pool.overheads.
+	overhead int
 	// Reservation is the capacity reservation or commitment that instances of the type use, nil for none. Draw is the most
 	// of its units that one instance uses, 0 without a Reservation.
 	Reservation *Reservation
