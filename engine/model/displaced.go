@@ -28,14 +28,26 @@ func (s *Snapshot) Displaced() []*Pod {
 	return pods
 }
 
+// A blocker is a PodDisruptionBudget that never allows an eviction. If unready is set, it allows that of pods that are not ready.
+type blocker struct {
+	namespace string
+	selector  labels.Selector
+	unready   bool
+}
+
+// holds reports whether the blocker never allows the eviction of the pod.
+func (b blocker) holds(p *Pod) bool {
+	return p.Object.Namespace == b.namespace && b.selector.Matches(labels.Set(p.Object.Labels)) &&
+		!(b.unready && PodCondition(p.Object, corev1.PodReady).Status != corev1.ConditionTrue)
+}
+
 // withoutForbidden returns the pods without those whose eviction a PodDisruptionBudget never allows. It changes pods. A pod
-// that is already terminating stays in the list. So does a pod that is not ready if the budget always allows the eviction of
-// such pods.
+// that is already terminating stays in the list.
 func withoutForbidden(s *Snapshot, pods []*Pod) []*Pod {
 	if len(pods) == 0 {
 		return nil
 	}
-	forbidden := func(*Pod) bool { return false }
+	var blockers []blocker
 	for _, o := range s.PDBs.Each() {
 		if !forbidsEvictions(o) {
 			continue
@@ -44,14 +56,12 @@ func withoutForbidden(s *Snapshot, pods []*Pod) []*Pod {
 		if err != nil {
 			continue // the API server accepts no budget with such a selector
 		}
-		unready := o.Spec.UnhealthyPodEvictionPolicy != nil && *o.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
-		others := forbidden
-		forbidden = func(p *Pod) bool {
-			return p.Object.Namespace == o.Namespace && selector.Matches(labels.Set(p.Object.Labels)) &&
-				!(unready && PodCondition(p.Object, corev1.PodReady).Status != corev1.ConditionTrue) || others(p)
-		}
+		policy := o.Spec.UnhealthyPodEvictionPolicy
+		blockers = append(blockers, blocker{o.Namespace, selector, policy != nil && *policy == policyv1.AlwaysAllow})
 	}
-	return slices.DeleteFunc(pods, func(p *Pod) bool { return !p.Terminating() && forbidden(p) })
+	return slices.DeleteFunc(pods, func(p *Pod) bool {
+		return !p.Terminating() && slices.ContainsFunc(blockers, func(b blocker) bool { return b.holds(p) })
+	})
 }
 
 // forbidsEvictions reports whether the spec of the budget allows no eviction, however many pods there are: maxUnavailable is 0

@@ -79,7 +79,7 @@ func WithInstanceTypes(
 		last.changes++
 	}
 	last.pools = next
-	return model.LessReserved(s.Apply(model.Delta{Types: all}))
+	return lessReserved(s.Apply(model.Delta{Types: all}))
 }
 
 // launching returns the names of the pools with NodeClaims that are not launched and not being deleted.

@@ -1,4 +1,4 @@
-package model_test
+package inputs
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ func TestLessReserved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if model.LessReserved(s) != s {
+	if lessReserved(s) != s {
 		t.Error("the snapshot changes without NodeClaims")
 	}
 	claim := func(name string, edit func(*apiv1.NodeClaim), capacityTypes ...string) *apiv1.NodeClaim {
@@ -41,7 +41,7 @@ func TestLessReserved(t *testing.T) {
 		claim("runs", func(o *apiv1.NodeClaim) { o.Status.ProviderID = "sim:///1" }, apiv1.CapacityTypeReserved),
 		claim("goes", func(o *apiv1.NodeClaim) { o.DeletionTimestamp = new(metav1.Now()) }, apiv1.CapacityTypeReserved),
 	}})
-	for _, o := range model.LessReserved(s).Types("default")[0].Offerings {
+	for _, o := range lessReserved(s).Types("default")[0].Offerings {
 		if want := 2; o.ReservationID != "" && o.ReservationCapacity != want {
 			t.Errorf("%d instances are left, want %d", o.ReservationCapacity, want)
 		}

@@ -1,19 +1,20 @@
-package model
+package inputs
 
 import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// LessReserved returns s with lower counts of the capacity reservations for which NodeClaims wait to be launched: by one for each
+// lessReserved returns s with lower counts of the capacity reservations for which NodeClaims wait to be launched: by one for each
 // NodeClaim that must be launched in the reservation. Clouds count an instance only when it is launched.
-func LessReserved(s *Snapshot) *Snapshot {
+func lessReserved(s *model.Snapshot) *model.Snapshot {
 	var waiting []require.Set
 	for n := range s.NodesInOrder() {
 		if n.Launched() || n.Claim.DeletionTimestamp != nil {
 			continue
 		}
-		wishes := Wishes(s, n)
+		wishes := model.Wishes(s, n)
 		if r, ok := wishes.Get(apiv1.CapacityTypeLabelKey); ok && r.Equal(reservedOnly) {
 			waiting = append(waiting, wishes)
 		}
@@ -22,7 +23,7 @@ func LessReserved(s *Snapshot) *Snapshot {
 		return s
 	}
 	taken := map[string]int{} // by reservation
-	return s.Apply(Delta{Types: WithOfferings(s, func(_ *InstanceType, o *Offering) bool {
+	return s.Apply(model.Delta{Types: model.WithOfferings(s, func(_ *model.InstanceType, o *model.Offering) bool {
 		if o.ReservationID == "" {
 			return false
 		}
