@@ -38,10 +38,8 @@ func initialize(v View) (j Judgement) {
 // abandon deletes the claim if InitializationTimeout has passed and its node runs no pods. Otherwise it sets Requeue to the
 // remaining time, or to recheckPods if pods may run there.
 func (j *Judgement) abandon(v View) {
-	at, ok := InitializationTimeoutAt(v.Claim)
-	left := at.Sub(v.Now)
+	left := InitializationTimeoutAt(v.Claim).Sub(v.Now)
 	switch {
-	case !ok:
 	case left > 0:
 		j.Requeue = left
 	case len(v.Nodes) > 1 || slices.ContainsFunc(v.Pods, occupies):
@@ -51,21 +49,26 @@ func (j *Judgement) abandon(v View) {
 	}
 }
 
+// repairedWithin is the time after a failed reboot in which repair replaces a node that still fails, see repair.Decide.
+const repairedWithin = 24 * time.Hour
+
 // recheckPods is the interval between checks of a node that is not initialized in time but runs pods.
 const recheckPods = 10 * time.Minute
 
 // InitializationTimeoutAt returns when a registered claim is deleted if its node is not initialized and runs no pods. The
 // timeout begins again when a reboot of the node has succeeded, because the node must then be initialized again. After a
-// failed reboot ok is false: the node stays until repair has replaced it.
-func InitializationTimeoutAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
+// failed reboot it is a day instead of an hour: repair replaces the node meanwhile, if it still fails.
+func InitializationTimeoutAt(claim *apiv1.NodeClaim) time.Time {
 	begins := condition.Get(claim, apiv1.ConditionTypeRegistered).LastTransitionTime.Time
-	if r := condition.Get(claim, apiv1.ConditionTypeRebooting); r != nil && r.Status == metav1.ConditionFalse {
-		if r.Reason == apiv1.ReasonRebootFailed {
-			return time.Time{}, false
-		}
+	r := condition.Get(claim, apiv1.ConditionTypeRebooting)
+	switch {
+	case r == nil || r.Status != metav1.ConditionFalse:
+	case r.Reason == apiv1.ReasonRebootFailed:
+		return r.LastTransitionTime.Add(repairedWithin)
+	default:
 		begins = model.Later(begins, r.LastTransitionTime.Time)
 	}
-	return begins.Add(InitializationTimeout), true
+	return begins.Add(InitializationTimeout)
 }
 
 // occupies reports whether the pod prevents the deletion of its node by abandon. The pod has not completed, and is

@@ -138,8 +138,8 @@ func covering(types []*InstanceType) (out []*commitment.Commitment) {
 	return out
 }
 
-// wished returns the cheapest launchable offering of the types of its pool that the claim of the node allows, with its type. Both are nil if there
-// is none. The claim is not launched.
+// wished returns the cheapest launchable offering that the claim of the node allows, among the types of its pool, with its
+// type. Both are nil if there is none. The claim is not launched.
 func wished(s *Snapshot, n *Node) (best *InstanceType, o *Offering) {
 	wishes := Wishes(s, n)
 	for _, t := range s.Types(n.Pool) {

@@ -12,8 +12,8 @@ import (
 )
 
 // Displaced returns the pods that need another place because their node is being deleted, in key order. Pods that the
-// annotation do-not-disrupt protects at s.Now are omitted, and so are pods of a PodDisruptionBudget that never allows an
-// eviction (see forbidsEvictions). They are not evicted yet, so a node for them would be empty.
+// annotation do-not-disrupt protects at s.Now are omitted, and so are pods of a fully blocking PodDisruptionBudget (see
+// fullyBlocks). They are not evicted yet, so a node for them would be empty.
 func (s *Snapshot) Displaced() []*Pod {
 	var pods []*Pod
 	for _, n := range s.derived.deleting.Each() {
@@ -28,20 +28,20 @@ func (s *Snapshot) Displaced() []*Pod {
 	return pods
 }
 
-// A blocker is a PodDisruptionBudget that never allows an eviction. If unready is set, it allows that of pods that are not ready.
+// A blocker is a fully blocking PodDisruptionBudget. If unready is set, it allows the eviction of pods that are not ready.
 type blocker struct {
 	namespace string
 	selector  labels.Selector
 	unready   bool
 }
 
-// holds reports whether the blocker never allows the eviction of the pod.
+// holds reports whether the blocker keeps the pod from being evicted.
 func (b blocker) holds(p *Pod) bool {
 	return p.Object.Namespace == b.namespace && b.selector.Matches(labels.Set(p.Object.Labels)) &&
 		!(b.unready && PodCondition(p.Object, corev1.PodReady).Status != corev1.ConditionTrue)
 }
 
-// withoutForbidden returns the pods without those whose eviction a PodDisruptionBudget never allows. It changes pods. A pod
+// withoutForbidden returns the pods without those of a fully blocking PodDisruptionBudget. It changes pods. A pod
 // that is already terminating stays in the list.
 func withoutForbidden(s *Snapshot, pods []*Pod) []*Pod {
 	if len(pods) == 0 {
@@ -49,7 +49,7 @@ func withoutForbidden(s *Snapshot, pods []*Pod) []*Pod {
 	}
 	var blockers []blocker
 	for _, o := range s.PDBs.Each() {
-		if !forbidsEvictions(o) {
+		if !fullyBlocks(o) {
 			continue
 		}
 		selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
@@ -64,9 +64,9 @@ func withoutForbidden(s *Snapshot, pods []*Pod) []*Pod {
 	})
 }
 
-// forbidsEvictions reports whether the spec of the budget allows no eviction, however many pods there are: maxUnavailable is 0
-// or 0%, or minAvailable is 100%.
-func forbidsEvictions(o *policyv1.PodDisruptionBudget) bool {
+// fullyBlocks reports whether the spec of the budget allows no eviction as long as there are not more pods than expected:
+// maxUnavailable is 0 or 0%, or minAvailable is 100%.
+func fullyBlocks(o *policyv1.PodDisruptionBudget) bool {
 	scaled := func(v *intstr.IntOrString, of int) int {
 		n, err := intstr.GetScaledValueFromIntOrPercent(v, of, true)
 		if err != nil {

@@ -86,7 +86,7 @@ kubectl get events -A --field-selector source=karpenter
 
 Whenever a status condition of a NodeClaim, a NodePool, a node class, a CapacityBuffer or a Node of a NodePool changes, there is an
 event of type Normal. Its reason is the type of the condition, such as ` + "`Launched`, `Drifted` or `NodeClassReady`" + `. The first status of
-a condition of a Node has no event.
+a condition of a Node has no event, and there are at most five events in a second about conditions of Nodes.
 
 | Reason | Type | Objects | Not repeated for | When |
 |---|---|---|---|---|

@@ -116,7 +116,8 @@ func known(mgr ctrl.Manager, o client.Object, log logr.Logger) bool {
 		_, err = mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	}
 	if err != nil {
-		log.Error(err, "feature has no effect: the API server does not serve its kind; install it and restart", "kind", gvk.Kind)
+		log.Error(err, "feature has no effect: the API server does not serve its kind; install the CustomResourceDefinition, or a version of Kubernetes that has "+
+			"it, and restart", "kind", gvk.Kind)
 	}
 	return err == nil
 }

@@ -43,8 +43,8 @@ func Scale(from *problem.State) (st *problem.State, launches []model.PlannedNode
 	return st, launches, surplus
 }
 
-// members are the nodes of a NodePool: active ones, and how many are being replaced (pending) and deleted. uncounted is how
-// many of the deleted ones budgets do not count, most of them because their instance is being terminated.
+// members are the nodes of a NodePool: active ones, and how many are being replaced (pending) and deleted. uncounted is the
+// number of nodes being deleted for which budget.NodePools.Counts is false.
 type members struct {
 	active                       []*problem.Candidate
 	pending, deleting, uncounted int

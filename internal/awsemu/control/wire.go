@@ -147,7 +147,7 @@ type Shift struct {
 	For  Duration `json:"for,omitempty"`
 	// NotApplied is true if another shift has precedence, so that this one has no effect.
 	NotApplied bool `json:"notApplied,omitempty"`
-	// Unlisted is true if the describe calls omit the instances of the zone during the shift.
+	// Unlisted is true if EC2 does not know the instances of the zone during the shift, in any call.
 	Unlisted bool `json:"unlisted,omitempty"`
 }
 

@@ -13,7 +13,7 @@ type Shift struct {
 	Start, Expiry time.Time
 	// NotApplied is true if another shift has precedence, so that this one has no effect.
 	NotApplied bool
-	// Unlisted is true if the describe calls omit the instances of the zone while the shift is active, as in an outage of the zone.
+	// Unlisted is true if EC2 does not know the instances of the zone while the shift is active, in any call, as in an outage of the zone.
 	Unlisted bool
 }
 
@@ -32,7 +32,7 @@ func (w *World) ShiftAway(zone string, lasts time.Duration, s Shift) error {
 	return nil
 }
 
-// unlisted reports whether the describe calls omit the instances of a zone, because of an active zonal shift.
+// unlisted reports whether EC2 does not know the instances of a zone, because of an active zonal shift.
 func (w *World) unlisted(zone string) bool {
 	s, ok := w.shifts[w.zoneID(zone)]
 	return ok && s.Unlisted && s.Expiry.After(w.cfg.Clock.Now())

@@ -13,13 +13,17 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// longestCost is the number of bytes of an invalid disruption cost that are logged.
-const longestCost = 64
+const (
+	// longestCost is the number of bytes of an invalid disruption cost that are logged.
+	longestCost = 64
+	// mostCosts is the number of pods with an invalid disruption cost that one pass logs. A Deployment may have thousands.
+	mostCosts = 10
+)
 
-// tellInvalidCosts logs the pods on nodes of NodePools whose disruption cost is invalid, once for each value of a pod. It
-// forgets pods that the snapshot does not have.
+// tellInvalidCosts logs pods on nodes of NodePools whose disruption cost is invalid, once for each value of a pod, and at most
+// mostCosts in a pass. The other pods are not logged. It forgets pods that the snapshot does not have.
 func (c *Controller) tellInvalidCosts(ctx context.Context, s *model.Snapshot) {
-	told := c.invalidCosts
+	told, lines := c.invalidCosts, 0
 	c.invalidCosts = map[types.UID]string{}
 	for _, n := range s.Nodes() {
 		if !n.Managed() || n.Pool == "" {
@@ -32,9 +36,10 @@ func (c *Controller) tellInvalidCosts(ctx context.Context, s *model.Snapshot) {
 			}
 			text = strings.Clone(text[:min(len(text), longestCost)])
 			c.invalidCosts[p.Object.UID] = text
-			if before, ok := told[p.Object.UID]; ok && before == text {
+			if before, ok := told[p.Object.UID]; ok && before == text || lines == mostCosts {
 				continue
 			}
+			lines++
 			ctrl.LoggerFrom(ctx).Info("invalid disruption cost counts as 0: a whole number of 32 bits is required",
 				"Pod", klog.KRef(p.Object.Namespace, p.Object.Name), "annotation", apiv1.DisruptionCostAnnotationKey, "value", text)
 		}

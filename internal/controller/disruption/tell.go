@@ -206,7 +206,7 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 // if the verdict keeps the node from consolidation alone.
 func reasonOf(v model.Verdict) string {
 	switch v.Rule {
-	case model.RuleAnnotation, model.RuleNominated, model.RulePDB, model.RuleNoPlace, model.RuleLimit:
+	case model.RuleAnnotation, model.RuleNominated, model.RulePDB, model.RuleNoPlace, model.RuleLimit, model.RuleMinValues:
 		return telemetry.EventDisruptionBlocked
 	case model.RulePayback:
 		if v.Cause == model.CauseBalanced {

@@ -72,10 +72,11 @@ func labelsOf(o client.Object, classes []schema.GroupVersionKind) labels {
 }
 
 // published reports whether a change of a condition is published as an event. Of a Node it is only if a NodePool owns the Node and
-// the condition existed before. The first statuses of conditions are left out, because each new Node gets several at once.
-func published(o client.Object, existed bool) bool {
+// the condition existed before, within the limit nodeEvents. The first statuses of conditions are left out, because each new Node gets
+// several at once.
+func (c *Conditions) published(o client.Object, existed bool) bool {
 	if _, ok := o.(*corev1.Node); ok {
-		return existed && o.GetLabels()[apiv1.NodePoolLabelKey] != ""
+		return existed && o.GetLabels()[apiv1.NodePoolLabelKey] != "" && c.nodes.AllowN(c.clock.Now(), 1)
 	}
 	return true
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +25,10 @@ import (
 
 // conditionPeriod is the interval at which the ages of conditions are updated.
 const conditionPeriod = 30 * time.Second
+
+// nodeEvents is the greatest number of events about conditions of Nodes in a second. If a zone fails, four conditions of each of its
+// nodes change at once.
+const nodeEvents = 5
 
 // conditionWorkers is small, because a reconcile takes only a few map operations.
 const conditionWorkers = 10
@@ -43,6 +48,9 @@ type Conditions struct {
 	detail  *Detail
 	// started is when the controller was created. It is truncated to seconds, as creation times are.
 	started time.Time
+
+	// nodes limits the events about Nodes.
+	nodes *rate.Limiter
 
 	series series
 
@@ -79,7 +87,7 @@ func NewConditions(kind schema.GroupVersionKind, o ConditionOptions) (*Condition
 	}
 	return &Conditions{
 		client: o.Client, clock: o.Clock, events: o.Events, metrics: o.Metrics, kind: kind, classes: o.Facts.NodeClasses,
-		detail:  o.Detail,
+		detail: o.Detail, nodes: rate.NewLimiter(nodeEvents, 2*nodeEvents),
 		started: o.Clock.Now().Truncate(time.Second), seen: map[types.NamespacedName]sight{},
 	}, nil
 }
@@ -163,7 +171,7 @@ func (c *Conditions) tellChanges(o client.Object, before, is sight) {
 			m.TransitionSeconds.WithLabelValues(with(extra, t, string(status), string(now.Status))...).
 				Observe(since(began, now.LastTransitionTime.Time))
 		}, is.labels)
-		if published(o, had) {
+		if c.published(o, had) {
 			c.tellEvent(o, from, now)
 		}
 	}

@@ -95,6 +95,8 @@ type Timeline interface {
 
 // Intervals of provisioning.
 const (
+	// leastPause is the least time between two rounds without new pods.
+	leastPause = time.Second
 	// retry is the interval of rounds for pods without a node if nothing changes.
 	retry = 10 * time.Second
 	// syncing is the interval of checks whether the first lists from the API server are complete.
@@ -194,8 +196,8 @@ func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Durati
 			first = c.last
 		}
 	case first.IsZero():
-		// No new pods: repeat, but at most once per window.
-		return c.last.Add(min(c.BatchIdle, c.BatchMax)).Sub(s.Now)
+		// No new pods: repeat, but at most once per window, and once per second without a window.
+		return c.last.Add(max(min(c.BatchIdle, c.BatchMax), leastPause)).Sub(s.Now)
 	}
 	return min(last.Add(c.BatchIdle).Sub(s.Now), first.Add(c.BatchMax).Sub(s.Now))
 }
@@ -203,7 +205,7 @@ func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Durati
 // round makes a plan, checks it, and executes it.
 func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	s = c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, &c.types, s))
-	c.measureZones(ctx, s)
+	c.measureZones(s, c.zoneDefaults(ctx))
 	plan, waits, proposed := c.planWithModes(ctx, s)
 	c.Latest.Plan(plan.Refusals)
 	held, unapproved := c.holdBack(s, plan)

@@ -170,11 +170,9 @@ func (c *Controller) look(ctx context.Context, claim *apiv1.NodeClaim) (v lifecy
 	if condition.IsTrue(claim, apiv1.ConditionTypeInitialized) {
 		return v, hookErr, nil
 	}
-	if condition.IsTrue(claim, apiv1.ConditionTypeRegistered) {
-		if at, ok := lifecycle.InitializationTimeoutAt(claim); ok && !v.Now.Before(at) {
-			if v.Pods, err = c.podsOf(ctx, v.Nodes[0].Name); err != nil {
-				return v, hookErr, err
-			}
+	if condition.IsTrue(claim, apiv1.ConditionTypeRegistered) && !v.Now.Before(lifecycle.InitializationTimeoutAt(claim)) {
+		if v.Pods, err = c.podsOf(ctx, v.Nodes[0].Name); err != nil {
+			return v, hookErr, err
 		}
 	}
 	if c.DRA {
