@@ -111,6 +111,11 @@ func (w *kindWait) serveProbes(address string) (stop func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve probes: %w", err)
 	}
+	return w.serveProbesAt(listener), nil
+}
+
+// serveProbesAt is serveProbes for a listener, which the returned function closes.
+func (w *kindWait) serveProbesAt(listener net.Listener) (stop func() error) {
 	probes := &http.Server{Handler: w.probes(), ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- probes.Serve(listener) }()
@@ -123,7 +128,7 @@ func (w *kindWait) serveProbes(address string) (stop func() error, err error) {
 			return fmt.Errorf("serve probes: %w", err)
 		}
 		return nil
-	}, nil
+	}
 }
 
 // probes returns the handler of /healthz, which succeeds, and /readyz, which fails.

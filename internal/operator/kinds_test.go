@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -94,6 +95,34 @@ func TestKindsAreAwaited(t *testing.T) {
 	}}
 	if err := w.wait(t.Context(), ""); err != nil || next != len(steps) {
 		t.Errorf("ended with %v after %d steps, want %d", err, next, len(steps))
+	}
+}
+
+// The probes are served while kinds are awaited. The listener is closed after that, so that the manager can use its address.
+func TestProbesWhileKindsAreAwaited(t *testing.T) {
+	w := &kindWait{}
+	text := "NodePool is missing"
+	w.lacking.Store(&text)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := w.serveProbesAt(listener)
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusInternalServerError} {
+		answer, err := http.Get("http://" + listener.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%s is %d, want %d", path, answer.StatusCode, want)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := listener.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the listener gives %v after the wait, want %v", err, net.ErrClosed)
 	}
 }
 

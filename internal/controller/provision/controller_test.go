@@ -230,7 +230,7 @@ func TestBatchWindowOfOddDurations(t *testing.T) {
 				t.Fatalf("%d claims after the window, want 1", n)
 			}
 			w.clock.Step(glance)
-			if wait, want := w.reconcile(), tt.want-glance; tt.want > 0 && wait != want {
+			if wait, want := w.reconcile(), max(tt.want, leastPause)-glance; wait != want {
 				t.Errorf("pods without a node are planned again after %v, want %v", wait, want)
 			}
 		})
