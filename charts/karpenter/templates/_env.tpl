@@ -199,6 +199,25 @@
 {{- end }}
 {{- end }}
 
+{{/* The variables of karpenter.env, without those that controller.env sets too: a container may name each variable only once. Values in
+karpenter.env are quoted, so each variable begins with a line of its own. */}}
+{{- define "karpenter.envOfChart" -}}
+{{- range splitList "\n- name: " (printf "\n%s" (include "karpenter.env" . | trim)) }}
+{{- $name := first (splitList "\n" .) | trim }}
+{{- if and $name (not (include "karpenter.hasVariable" (list $ $name))) }}
+- name: {{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Whether controller.env sets a variable: "true", or nothing. Called with the root and the name of the variable. */}}
+{{- define "karpenter.hasVariable" -}}
+{{- $name := last . }}
+{{- range (first .).Values.controller.env }}
+{{- if eq (toString .name) $name }}true{{ end }}
+{{- end }}
+{{- end }}
+
 {{/* Whether the controller watches ResourceSlices: "true", or nothing. */}}
 {{- define "karpenter.watchesDRA" -}}
 {{- $aws := default dict .Values.settings.awsFeatureGates }}
