@@ -130,10 +130,11 @@ their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles
 | Role | Allows |
 |---|---|
 | ClusterRole of the core | reads NodePools, NodeClaims, pods, nodes, volumes, namespaces, DaemonSets, LimitRanges and PDBs |
-| | lists and watches Services, ReplicationControllers, ReplicaSets, StatefulSets and ResourceSlices. Only ` + "`--scheduler-config`" + ` and ` + "`--ignore-dra-requests=false`" + ` need this. It is always granted, because ` + "`controller.env`" + ` may set them |
+| | lists and watches ResourceSlices. Only ` + "`--ignore-dra-requests=false`" + ` needs this. It is always granted, as by upstream's chart |
+| | with ` + "`settings.schedulerConfig`" + `, the variable ` + "`SCHEDULER_CONFIG`" + ` in ` + "`controller.env`" + `, or any ` + "`controller.envFrom`" + `: lists and watches Services, ReplicationControllers, ReplicaSets and StatefulSets |
 | | with the gate ` + "`NodeOverlay`" + `: reads NodeOverlays and writes their status |
 | | with ` + "`controller.dashboard.enabled`" + `: lists ResourceClaims and ResourceClaimTemplates |
-| | with the gate ` + "`CapacityBuffer`" + `: reads CapacityBuffers, PodTemplates, Deployments and ResourceQuotas, and writes the status of CapacityBuffers |
+| | with the gate ` + "`CapacityBuffer`" + `: reads CapacityBuffers, PodTemplates, Deployments, StatefulSets, ReplicaSets and ResourceQuotas, and writes the status of CapacityBuffers |
 | | writes NodeClaims, nodes, events, and the metadata and status of NodePools; evicts and deletes pods |
 | | with ` + "`extraPermissions.nominations`" + ` (default): writes the status of pods |
 | | with the gate ` + "`PodDeletionCostManagement`" + `: patches pods |
@@ -146,8 +147,9 @@ their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles
 | Role in kube-system | reads the Service ` + "`kube-dns`" + `; with ` + "`extraPermissions.awsAuth`" + ` (default) reads the ConfigMap ` + "`aws-auth`" + ` |
 | ClusterRole ` + "`<fullname>-admin`" + `, not for the controller | is aggregated to the ClusterRole ` + "`admin`" + ` of Kubernetes. Users who are bound to ` + "`admin`" + ` by a ClusterRoleBinding may write NodePools, NodeClaims and EC2NodeClasses, and so run code on nodes |
 
-For these gates, the chart reads ` + "`settings.featureGates`" + ` and the variable ` + "`FEATURE_GATES`" + ` in ` + "`controller.env`" + `. It cannot read
-` + "`controller.envFrom`" + `.
+For these gates, the chart reads ` + "`settings.featureGates`" + ` and the variable ` + "`FEATURE_GATES`" + ` in ` + "`controller.env`" + `. In ` + "`controller.envFrom`" + `,
+` + "`FEATURE_GATES`" + ` and ` + "`IGNORE_DRA_REQUESTS`" + ` have no effect: the chart sets both, and ` + "`env`" + ` of a container takes precedence over ` + "`envFrom`" + `.
+` + "`SCHEDULER_CONFIG`" + ` has an effect there, unless ` + "`settings.schedulerConfig`" + ` is set.
 
 At its start, the controller checks whether it may list and watch the kinds that only some features need. If it may not, the feature is
 off, or does without the kind. A log line ` + "`not authorized to list and watch a resource`" + ` names the feature and the resource. A permission that

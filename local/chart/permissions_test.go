@@ -39,19 +39,18 @@ func granted(t *testing.T, set string) []string {
 	return rights
 }
 
-// A setting has the permissions that it needs, whether a value or a variable of controller.env sets it. The chart cannot read the content
-// of SCHEDULER_CONFIG and IGNORE_DRA_REQUESTS from everywhere, so their permissions do not depend on it.
+// A setting has the permissions that it needs, whether a value or a variable of controller.env sets it. The content of controller.envFrom
+// is unknown. So with any entry there, the permissions for the only such setting that can come from there are granted.
 func TestPermissionsOfVariables(t *testing.T) {
 	overlays := []string{"list karpenter.sh/nodeoverlays", "watch karpenter.sh/nodeoverlays", "patch karpenter.sh/nodeoverlays/status"}
 	buffers := []string{
 		"list autoscaling.x-k8s.io/capacitybuffers", "watch autoscaling.x-k8s.io/capacitybuffers", "patch autoscaling.x-k8s.io/capacitybuffers/status",
 		"list /podtemplates", "watch /podtemplates", "list apps/deployments", "watch apps/deployments", "list /resourcequotas", "watch /resourcequotas",
 	}
-	always := []string{
-		"list /services", "watch /services", "list /replicationcontrollers", "watch /replicationcontrollers", "list apps/replicasets",
-		"watch apps/replicasets", "list apps/statefulsets", "watch apps/statefulsets", "list resource.k8s.io/resourceslices",
-		"watch resource.k8s.io/resourceslices",
-	}
+	workloads := []string{"list apps/replicasets", "watch apps/replicasets", "list apps/statefulsets", "watch apps/statefulsets"}
+	services := []string{"list /services", "watch /services", "list /replicationcontrollers", "watch /replicationcontrollers"}
+	spread := slices.Concat(workloads, services)
+	always := []string{"list resource.k8s.io/resourceslices", "watch resource.k8s.io/resourceslices"}
 	gates := func(value string) string {
 		return `{settings: {clusterName: demo}, controller: {env: [{name: A}, {name: FEATURE_GATES, value: "` + value + `"}]}}`
 	}
@@ -59,10 +58,14 @@ func TestPermissionsOfVariables(t *testing.T) {
 		set          string
 		has, doesNot []string
 	}{
-		"defaults":            {`{settings: {clusterName: demo}}`, always, slices.Concat(overlays, buffers, []string{"patch /pods"})},
+		"defaults":            {`{settings: {clusterName: demo}}`, always, slices.Concat(overlays, buffers, spread, []string{"patch /pods"})},
 		"overlays by value":   {`{settings: {clusterName: demo, featureGates: {nodeOverlay: true}}}`, overlays, buffers},
 		"overlays by env":     {gates("NodeOverlay=true"), overlays, buffers},
-		"buffers by env":      {gates("NodeOverlay=false, CapacityBuffer = True"), buffers, overlays},
+		"buffers by env":      {gates("NodeOverlay=false, CapacityBuffer = True"), slices.Concat(buffers, workloads), slices.Concat(overlays, services)},
+		"buffers by value":    {`{settings: {clusterName: demo, featureGates: {capacityBuffer: true}}}`, slices.Concat(buffers, workloads), services},
+		"spread by value":     {`{settings: {clusterName: demo, schedulerConfig: "podTopologySpread: {}"}}`, spread, buffers},
+		"spread by env":       {`{settings: {clusterName: demo}, controller: {env: [{name: SCHEDULER_CONFIG, value: "{}"}]}}`, spread, buffers},
+		"spread by a secret":  {`{settings: {clusterName: demo}, controller: {envFrom: [{secretRef: {name: a}}]}}`, spread, slices.Concat(overlays, buffers)},
 		"deletion cost":       {gates("StaticCapacity=true,PodDeletionCostManagement=1"), []string{"patch /pods"}, buffers},
 		"gates of other name": {gates("NoNodeOverlay=true,CapacityBuffers=true"), always, slices.Concat(overlays, buffers)},
 	} {

@@ -25,14 +25,6 @@ var unusedRights = map[string]string{
 	"get deployments.apps/karpenter":                "for the helm test, which local/e2e/helm runs",
 	"list resourceclaims.resource.k8s.io":           dashboardOnly,
 	"list resourceclaimtemplates.resource.k8s.io":   dashboardOnly,
-	"list services":                                 bySetting,
-	"watch services":                                bySetting,
-	"list replicationcontrollers":                   bySetting,
-	"watch replicationcontrollers":                  bySetting,
-	"list replicasets.apps":                         bySetting,
-	"watch replicasets.apps":                        bySetting,
-	"list statefulsets.apps":                        bySetting,
-	"watch statefulsets.apps":                       bySetting,
 	"list resourceslices.resource.k8s.io":           bySetting,
 	"watch resourceslices.resource.k8s.io":          bySetting,
 	"get nodes":                                     onConflict,
@@ -57,7 +49,7 @@ var unusedRights = map[string]string{
 
 const dashboardOnly = "the dashboard lists claims while a page is open and pods have ResourceClaims; no test of this package has such pods"
 
-const bySetting = "read with SCHEDULER_CONFIG or IGNORE_DRA_REQUESTS=false, which controller.env or controller.envFrom may set without the chart's knowledge"
+const bySetting = "read with IGNORE_DRA_REQUESTS=false, which no test of this package sets; the chart grants it always"
 
 const onConflict = "the object is read again after a write of it met a conflict, which does not happen in each run"
 
