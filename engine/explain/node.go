@@ -51,8 +51,8 @@ func fill(n *model.PlannedNode) string {
 	var parts []string
 	for _, name := range n.Options[0].Allocatable.Names() { // cpu and memory first
 		have, always := n.Options[0].Allocatable[name], name == corev1.ResourceCPU || name == corev1.ResourceMemory
-		if have > 0 && (always || n.Requests[name]*10 >= have*9) {
-			parts = append(parts, fmt.Sprintf("%s %d%%", name, n.Requests[name]*100/have))
+		if have > 0 && (always || n.Used[name]*10 >= have*9) {
+			parts = append(parts, fmt.Sprintf("%s %d%%", name, n.Used[name]*100/have))
 		}
 	}
 	return strings.Join(parts, ", ")

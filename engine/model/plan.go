@@ -57,6 +57,9 @@ type PlannedNode struct {
 	// Requests are those of the pods, and those of DaemonSet pods that the node has as any of Options: of each resource the
 	// minimum over Options.
 	Requests Resources
+	// Used is like Requests, but for a node of type Options[0] of the plan. Consolidation, which may remove this option, does not
+	// change Used. The map may be that of Requests. It is nil for nodes of static pools.
+	Used Resources
 	// MinValuesRelaxed is true if Options have fewer distinct values than the pool's minValues. The minValues policy
 	// BestEffort allows that.
 	MinValuesRelaxed bool

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,16 +56,14 @@ func (d *draft) launchNodes() (kept []*node) {
 	d.plan.Nodes = make([]model.PlannedNode, len(d.packed.nodes))
 	wait := compile.Aside(d.assignPods)
 	left := d.packed.limits.Clone()
-	overheads := make([]model.Resources, len(d.packed.nodes))
+	overheads := make([]overhead, len(d.packed.nodes))
 	for i, n := range d.packed.nodes {
 		overheads[i] = d.launch(n, &d.plan.Nodes[i], left)
 	}
 	wait()
 	for i, n := range d.packed.nodes {
 		out := &d.plan.Nodes[i]
-		for name, v := range overheads[i] {
-			out.Requests[name] += v
-		}
+		overheads[i].add(out)
 		if len(out.Options) > 0 {
 			d.plan.Price += out.Price()
 			kept = append(kept, n)
@@ -79,13 +78,32 @@ func (d *draft) launchNodes() (kept []*node) {
 	return kept
 }
 
-// launch sets all fields of out except Pods and Requests. out.Options are the instance types as which the node may be
+// An overhead has the requests of the DaemonSet pods on a planned node. The maps are read-only.
+type overhead struct {
+	least model.Resources // those of catalog.LeastOverhead of the options
+	first model.Resources // those on the first option
+}
+
+// add adds the overhead to out.Requests, and sets out.Used. Before, out.Requests are those of the node's pods.
+func (o overhead) add(out *model.PlannedNode) {
+	same := maps.Equal(o.least, o.first)
+	if !same {
+		out.Used = out.Requests.Plus(o.first)
+	}
+	for name, v := range o.least {
+		out.Requests[name] += v
+	}
+	if same {
+		out.Used = out.Requests
+	}
+}
+
+// launch sets all fields of out except Pods, Requests and Used. out.Options are the instance types as which the node may be
 // launched. They hold the node's pods and are within left, see withinLimits. For a node under a commitment, coveredOptions
 // selects them. At most MaxTypes of d.options are kept, unless minValues needs more and RelaxMinValues is not set. launch sets
 // no options if even all of them do not meet minValues and RelaxMinValues is not set. left is what the limits of the pools
-// allow beyond the charges of all nodes. launch returns the requests of DaemonSet pods that the NodeClaim has: those of
-// LeastOverhead of the options.
-func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) model.Resources {
+// allow beyond the charges of all nodes. launch returns the overhead of the options.
+func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) overhead {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	allowed := make([]typeset.Set, len(n.bin.Parts)) // for each part, the types that hold one bundle of its segment
 	for i, x := range n.bin.Parts {
@@ -99,7 +117,7 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) mo
 	}
 	if _, ok := n.offers.Diverse(options); !ok {
 		if !d.options.RelaxMinValues {
-			return nil
+			return overhead{}
 		}
 		out.MinValuesRelaxed = true
 	}
@@ -124,7 +142,7 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) mo
 		// Without this, the cloud would launch the node in a reservation, and other nodes were planned for its instances.
 		out.Requirements = out.Requirements.With(require.New(apiv1.CapacityTypeLabelKey, require.NotIn, apiv1.CapacityTypeReserved))
 	}
-	return catalog.LeastOverhead(options)
+	return overhead{catalog.LeastOverhead(options), options[0].Daemons.Requests}
 }
 
 // withinLimits returns the options that exceed the node's charge by at most left in each limited resource of which they

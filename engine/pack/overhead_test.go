@@ -47,5 +47,9 @@ func TestRequestsHoldForAllOptions(t *testing.T) {
 		if diff := cmp.Diff(tt.want, plan.Nodes[0].Requests); diff != "" {
 			t.Errorf("requests with %d types (-want +got):\n%s", tt.most, diff)
 		}
+		onFirst := model.Resources{corev1.ResourceCPU: 1400, corev1.ResourceMemory: 1 << 30, corev1.ResourcePods: 3, "example.com/device": 1}
+		if diff := cmp.Diff(onFirst, plan.Nodes[0].Used); diff != "" {
+			t.Errorf("requests on the first of %d types (-want +got):\n%s", tt.most, diff)
+		}
 	}
 }

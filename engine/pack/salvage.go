@@ -77,7 +77,7 @@ func (c *checkedSolve) without(plan *model.Plan, reasons map[string]model.Verdic
 	for _, n := range plan.Nodes {
 		for _, p := range n.Pods {
 			if isRefused(p) {
-				n.Requests = n.Requests.Minus(p.Requests)
+				n.Requests, n.Used = n.Requests.Minus(p.Requests), n.Used.Minus(p.Requests)
 			}
 		}
 		if n.Pods = keep(n.Pods); len(n.Pods) > 0 {

@@ -35,11 +35,17 @@ spec:
 // small returns the policy of the manifests with twoTypes.
 func small(t testing.TB, manifests string) Policy {
 	t.Helper()
+	return policyWith(t, manifests, twoTypes)
+}
+
+// policyWith returns the policy of the manifests with the instance types, which are a catalogue as JSON.
+func policyWith(t testing.TB, manifests, instanceTypes string) Policy {
+	t.Helper()
 	set, err := manifest.Read(t.Context(), []string{manifest.Stdin}, manifest.Options{Stdin: strings.NewReader(manifests)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := offline.ReadCatalogue("types.json", []byte(twoTypes))
+	known, err := offline.ReadCatalogue("types.json", []byte(instanceTypes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +102,32 @@ func TestReplayBill(t *testing.T) {
 	// type. The second pod counts from 600 s to 3900 s.
 	if floor := 0.36 / 8 * 1.5 * (24 + 12) / 12; math.Abs(got.Floor-floor) > 1e-3 {
 		t.Errorf("the lower bound is %v, want %v", got.Floor, floor)
+	}
+}
+
+// A DaemonSet runs on the cheaper type only. Its requests take up room of the node, although they are no requests of the
+// NodeClaim, so each pod needs a node of its own.
+func TestReplayDaemonsOfOneType(t *testing.T) {
+	const kinds = `[
+ {"name":"arm","arch":"arm64","allocatable":{"cpu":"2","memory":"8Gi","pods":"20"},
+  "offerings":[{"zone":"a","capacityType":"on-demand","price":0.10}]},
+ {"name":"amd","arch":"amd64","allocatable":{"cpu":"2","memory":"8Gi","pods":"20"},
+  "offerings":[{"zone":"a","capacityType":"on-demand","price":0.36}]}]`
+	const daemon = `---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent, namespace: default}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec:
+      nodeSelector: {kubernetes.io/arch: arm64}
+      containers: [{name: agent, image: agent, resources: {requests: {cpu: 900m}}}]
+`
+	got := replayed(t, policyWith(t, pool+daemon, kinds), header+"a,1,1Gi,0,\nb,1,1Gi,600,\n", DefaultSettings())
+	if got.Launched != 2 || got.Dollars < got.Floor || got.Unbound != 0 {
+		t.Errorf("%+v, want 2 nodes and a price of at least the lower bound", got)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
 // A world is the state of the replayed cluster at one time.
@@ -279,10 +280,9 @@ func (w *world) launch(r *model.PlannedNode, boot time.Duration) *node {
 	object.Spec.ProviderID, object.Spec.Taints = claim.Status.ProviderID, slices.Clone(r.Pool.Taints)
 	object.Status.Capacity, object.Status.Allocatable = claim.Status.Capacity, claim.Status.Allocatable
 	object.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	daemons := r.Requests // with those DaemonSet pods only that run on each of the options
-	for _, p := range r.Pods {
-		daemons = daemons.Minus(p.Requests)
-	}
+	// Neither r.Requests nor r.Used has what DaemonSet pods request on t: the former is a minimum over the options, and
+	// consolidation may have removed the option of the latter.
+	daemons := pack.DaemonRequests(w.state.snapshot.Daemons(), object.Spec.Taints, labels, w.policy.Options.Pack.Labels)
 	free := t.Allocatable.Minus(daemons)
 	n := &node{
 		name: name, claim: claim, object: object, free: free, room: free, pods: map[string]*pod{}, price: r.Price(),

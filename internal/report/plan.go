@@ -102,7 +102,7 @@ func groups(nodes []model.PlannedNode) []*group {
 		g.nodes++
 		g.pods += len(n.Pods)
 		g.price += n.Price()
-		g.used, g.allocated = g.used.Plus(n.Requests), g.allocated.Plus(n.Options[0].Allocatable)
+		g.used, g.allocated = g.used.Plus(n.Used), g.allocated.Plus(n.Options[0].Allocatable)
 	}
 	slices.SortStableFunc(out, func(a, b *group) int {
 		an, bn := a.name(), b.name()
