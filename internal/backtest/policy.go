@@ -41,7 +41,7 @@ func NewPolicy(name string, c *offline.Case, p pack.Options, d disrupt.Options) 
 		b.Status = policyv1.PodDisruptionBudgetStatus{}
 		o.PDBs = append(o.PDBs, b)
 	}
-	return Policy{Name: name, Objects: o, Options: d}, warnings
+	return Policy{Name: name, Objects: o, DynamicResources: c.DynamicResources, Options: d}, warnings
 }
 
 // WithConsolidation returns the policy with another consolidationPolicy in all NodePools, and with another

@@ -131,6 +131,29 @@ spec:
 	}
 }
 
+// DaemonSets whose pods have ResourceClaims take up room of nodes only if the policy counts them.
+func TestReplayDynamicResources(t *testing.T) {
+	const daemon = `---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent, namespace: default}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec:
+      resourceClaims: [{name: device, resourceClaimTemplateName: device}]
+      containers: [{name: agent, image: agent, resources: {requests: {cpu: 900m}}}]
+`
+	for counts, want := range map[bool]float64{false: 0.2, true: 0.4} { // two hours of one or two small nodes
+		p, _ := NewPolicy("", &offline.Case{DynamicResources: counts, Delta: small(t, pool+daemon).Objects}, pack.Options{}, disrupt.Options{})
+		got := replayed(t, p, header+"a,1,1Gi,0,\nb,1,1Gi,0,\n", DefaultSettings())
+		if got.Dollars != want {
+			t.Errorf("ResourceClaims count: %t: %+v, want $%g", counts, got, want)
+		}
+	}
+}
+
 // Evicted pods are bound again: the three pods on half-empty nodes move to fewer nodes, and no pod is lost.
 func TestReplayConsolidates(t *testing.T) {
 	var csv strings.Builder

@@ -20,7 +20,9 @@ type Policy struct {
 	// Objects are the NodePools with their instance types, and objects on which decisions depend, such as DaemonSets and
 	// PodDisruptionBudgets. They have no nodes and no pods.
 	Objects model.Delta
-	Options disrupt.Options
+	// DynamicResources is that of the Snapshot: DaemonSets whose pods have ResourceClaims count.
+	DynamicResources bool
+	Options          disrupt.Options
 	// Planner returns the Planner of one replay. If it is nil, the decisions are those of this project's controller with
 	// Options.
 	Planner func() (Planner, error)

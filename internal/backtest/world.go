@@ -125,10 +125,11 @@ func newWorld(t *Trace, p Policy, s Settings) (*world, error) {
 		}
 		objects.Types[o.Name] = types
 	}
+	empty := &model.Snapshot{Aliases: p.Options.Pack.Labels.Aliases, DynamicResources: p.DynamicResources}
 	w := &world{
 		settings: s, policy: p, shapes: shapes, planner: planner, now: t.Begin.UnixMilli(), byName: map[string]*node{}, live: map[string]*pod{}, promises: map[string]string{},
 		state: state{
-			snapshot: (&model.Snapshot{Aliases: p.Options.Pack.Labels.Aliases}).Apply(objects), pods: map[string]*corev1.Pod{}, nodes: map[string]*node{}, gone: map[model.Ref]bool{},
+			snapshot: empty.Apply(objects), pods: map[string]*corev1.Pod{}, nodes: map[string]*node{}, gone: map[model.Ref]bool{},
 		},
 	}
 	return w, nil

@@ -101,10 +101,11 @@ func Read(ctx context.Context, r client.Reader, c clock.Clock) (*Cluster, error)
 }
 
 // empty returns the Snapshot to which objects are added. It is not known which provider the controller uses, so deprecated
-// labels of all providers of this program are replaced.
+// labels of all providers of this program are replaced. DaemonSets whose pods have ResourceClaims count.
 func empty() *model.Snapshot {
 	return &model.Snapshot{
-		Aliases: apiv1.CoreLabels().With(awsv1.Labels(), kwokv1alpha1.Labels(), clusterapiv1alpha1.Labels()).Aliases,
+		Aliases:          apiv1.CoreLabels().With(awsv1.Labels(), kwokv1alpha1.Labels(), clusterapiv1alpha1.Labels()).Aliases,
+		DynamicResources: true, // the settings of the controller, which may leave out DaemonSets, are read later
 	}
 }
 

@@ -23,6 +23,8 @@ type Case struct {
 	Now   time.Time
 	// Labels are the label rules of the catalogue.
 	Labels apiv1.LabelRules
+	// DynamicResources is that of the Snapshot: DaemonSets whose pods have ResourceClaims count.
+	DynamicResources bool
 	// Leave are the pods that are not planned, by key, with the reason.
 	Leave map[string]model.Verdict
 	// Spread has the objects from which kube-scheduler derives the selectors of default spread constraints. The caller

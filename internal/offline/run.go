@@ -26,7 +26,7 @@ type Run struct {
 
 // Snapshot returns the Snapshot of the objects.
 func (c *Case) Snapshot() *model.Snapshot {
-	return (&model.Snapshot{Now: c.Now, Aliases: c.Labels.Aliases}).Apply(c.Delta)
+	return (&model.Snapshot{Now: c.Now, Aliases: c.Labels.Aliases, DynamicResources: c.DynamicResources}).Apply(c.Delta)
 }
 
 // Decide compiles the Snapshot and plans repeat times, at least once, without caching. It returns the last run with the

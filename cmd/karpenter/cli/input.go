@@ -69,7 +69,7 @@ func (in *input) readAll(cmd *cobra.Command, p *progress, s *solver) (*offline.C
 	if !s.allOfferings {
 		c.Delta.Types = s.controller.withUnavailable(c.Delta.Types)
 	}
-	c.Spread.Constraints = s.spread()
+	c.Spread.Constraints, c.DynamicResources = s.spread(), s.dynamicResources()
 	p.pause()
 	warn(cmd.ErrOrStderr(), slices.Concat(told, c.Warnings))
 	return c, set, catalogue, nil
@@ -90,6 +90,11 @@ func (s *solver) off() offline.Off {
 	}
 	gates := s.controller.gates()
 	return offline.Off{Overlays: !gates.NodeOverlay, Buffers: !gates.CapacityBuffer, Static: !gates.StaticCapacity}
+}
+
+// dynamicResources reports whether DaemonSets whose pods have ResourceClaims count in the controller. By default they do not.
+func (s *solver) dynamicResources() bool {
+	return s.controller != nil && !s.controller.settings.IgnoreDRARequests
 }
 
 // maxWarnings is the maximum number of warnings that one call of warn prints.

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -124,6 +126,30 @@ func TestFlagsBeforeSettings(t *testing.T) {
 	for _, want := range []string{"--settings", "--max-node-cpu", "no-flag is not known"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not name %s", err, want)
+		}
+	}
+}
+
+// DaemonSets of a cluster whose pods have ResourceClaims count only if the controller counts them.
+func TestDynamicResourcesOfCluster(t *testing.T) {
+	scheme, err := live.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "plain"}}
+	claiming := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "claiming"}}
+	claiming.Spec.Template.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device"}}
+	kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(plain, claiming).Build()
+	for value, want := range map[string]int{"true": 1, "false": 2} {
+		found, err := live.Read(t.Context(), kube, clocktesting.NewFakeClock(time.Unix(0, 0)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s solver
+		s.controller, _ = restored(map[string]string{"ignore-dra-requests": value}, "test")
+		s.dropIgnored(found)
+		if got := len(found.Snapshot.Daemons()); got != want {
+			t.Errorf("with --ignore-dra-requests=%s %d DaemonSets count, want %d", value, got, want)
 		}
 	}
 }

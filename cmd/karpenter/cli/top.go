@@ -217,7 +217,7 @@ func (t *topSource) compute(now time.Time) (top.Data, error) {
 		}
 	}
 	t.meet(now)
-	t.dropOverlays(found)
+	t.dropIgnored(found)
 	supply, err := t.catalogue.Supply(found.Pools, found.Classes, found.Overlays)
 	if err != nil {
 		return top.Data{}, err

@@ -106,7 +106,7 @@ func (g *cataloguing) readLive(cmd *cobra.Command, p *progress, s *solver) (*liv
 		return nil, err
 	}
 	told := s.meetLive(cmd.Context(), there)
-	s.dropOverlays(found)
+	s.dropIgnored(found)
 	supply, err := catalogue.Supply(found.Pools, found.Classes, found.Overlays)
 	if err != nil {
 		return nil, err
@@ -125,11 +125,22 @@ func (g *cataloguing) readLive(cmd *cobra.Command, p *progress, s *solver) (*liv
 	return &liveState{there, found, catalogue, snapshot, o}, nil
 }
 
-// dropOverlays removes the NodeOverlays if their feature gate is known to be off.
-func (s *solver) dropOverlays(found *live.Cluster) {
+// dropIgnored removes what the controller ignores: the NodeOverlays if their feature gate is known to be off, and the
+// DaemonSets whose pods have ResourceClaims unless the controller counts them.
+func (s *solver) dropIgnored(found *live.Cluster) {
 	if s.controller.known() && !s.controller.gates().NodeOverlay {
 		found.Overlays = nil
 	}
+	if s.dynamicResources() {
+		return
+	}
+	var ignored model.Delta
+	for _, d := range found.Snapshot.Daemons() {
+		if len(d.Object.Spec.Template.Spec.ResourceClaims) > 0 {
+			ignored.Gone = append(ignored.Gone, model.Ref{Kind: model.KindDaemon, Key: d.Key})
+		}
+	}
+	found.Snapshot = found.Snapshot.Apply(ignored)
 }
 
 // furnish returns the snapshot with the requests that DaemonSet pods have after admission and, if the feature gate is
