@@ -138,7 +138,7 @@ func (s *backtesting) checkNames() (errs []error) {
 		case name == "" || rest == "" || rest == manifest.Stdin:
 			errs = append(errs, fmt.Errorf("--%s: %q is not %s", flag, value, want))
 		case slices.Contains(names, name):
-			errs = append(errs, fmt.Errorf("--%s: policy %s is given twice: use another name, as NAME=...", flag, name))
+			errs = append(errs, fmt.Errorf("--%s: policy %s is given twice: use another name with NAME=", flag, name))
 		}
 		names = append(names, name)
 	}

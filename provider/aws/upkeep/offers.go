@@ -164,6 +164,8 @@ func (o *Offers) Refresh(ctx context.Context) error {
 func addUnreserved(available map[offer]bool) {
 	for _, k := range slices.Collect(maps.Keys(available)) {
 		k.capacityType = apiv1.CapacityTypeReserved
-		available[k] = available[k] // false if there is none
+		if _, ok := available[k]; !ok {
+			available[k] = false
+		}
 	}
 }
