@@ -156,9 +156,9 @@ func TestDeletedMachineIsDrained(t *testing.T) {
 	s.Deploy(1, "3")
 	s.AwaitRunning(1)
 	claim := s.AwaitSettled(1)[0]
-	none := intstr.FromInt32(0)
+	one := intstr.FromInt32(1) // which is the only pod, so that nothing may be evicted now
 	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: s.Name}}
-	pdb.Spec.MaxUnavailable = &none
+	pdb.Spec.MinAvailable = &one
 	pdb.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": s.Name}}
 	s.Put(place, pdb)
 	machine := s.Objects(t.Context(), machines.MachineKind)[0]
