@@ -105,6 +105,22 @@ func TestReplayBill(t *testing.T) {
 	}
 }
 
+// agent returns the manifest of a DaemonSet that requests 900m of CPU, whose pods have one more field in their spec.
+func agent(field string) string {
+	return `---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent, namespace: default}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec:
+      ` + field + `
+      containers: [{name: agent, image: agent, resources: {requests: {cpu: 900m}}}]
+`
+}
+
 // A DaemonSet runs on the cheaper type only. Its requests take up room of the node, although they are no requests of the
 // NodeClaim, so each pod needs a node of its own.
 func TestReplayDaemonsOfOneType(t *testing.T) {
@@ -113,18 +129,7 @@ func TestReplayDaemonsOfOneType(t *testing.T) {
   "offerings":[{"zone":"a","capacityType":"on-demand","price":0.10}]},
  {"name":"amd","arch":"amd64","allocatable":{"cpu":"2","memory":"8Gi","pods":"20"},
   "offerings":[{"zone":"a","capacityType":"on-demand","price":0.36}]}]`
-	const daemon = `---
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: {name: agent, namespace: default}
-spec:
-  selector: {matchLabels: {app: agent}}
-  template:
-    metadata: {labels: {app: agent}}
-    spec:
-      nodeSelector: {kubernetes.io/arch: arm64}
-      containers: [{name: agent, image: agent, resources: {requests: {cpu: 900m}}}]
-`
+	daemon := agent("nodeSelector: {kubernetes.io/arch: arm64}")
 	got := replayed(t, policyWith(t, pool+daemon, kinds), header+"a,1,1Gi,0,\nb,1,1Gi,600,\n", DefaultSettings())
 	if got.Launched != 2 || got.Dollars < got.Floor || got.Unbound != 0 {
 		t.Errorf("%+v, want 2 nodes and a price of at least the lower bound", got)
@@ -133,18 +138,7 @@ spec:
 
 // DaemonSets whose pods have ResourceClaims take up room of nodes only if the policy counts them.
 func TestReplayDynamicResources(t *testing.T) {
-	const daemon = `---
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: {name: agent, namespace: default}
-spec:
-  selector: {matchLabels: {app: agent}}
-  template:
-    metadata: {labels: {app: agent}}
-    spec:
-      resourceClaims: [{name: device, resourceClaimTemplateName: device}]
-      containers: [{name: agent, image: agent, resources: {requests: {cpu: 900m}}}]
-`
+	daemon := agent("resourceClaims: [{name: device, resourceClaimTemplateName: device}]")
 	for counts, want := range map[bool]float64{false: 0.2, true: 0.4} { // two hours of one or two small nodes
 		p, _ := NewPolicy("", &offline.Case{DynamicResources: counts, Delta: small(t, pool+daemon).Objects}, pack.Options{}, disrupt.Options{})
 		got := replayed(t, p, header+"a,1,1Gi,0,\nb,1,1Gi,0,\n", DefaultSettings())
