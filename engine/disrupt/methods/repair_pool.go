@@ -128,7 +128,8 @@ func (h *poolHealth) refuse(why string) model.Verdict {
 
 // RepairByForce removes with force the nodes that are unhealthy for longer than a policy tolerates, as upstream Karpenter did
 // before 1.15. Budgets, do-not-disrupt and PodDisruptionBudgets are ignored, and replacements are launched afterwards for the
-// pods. If more than 20% (rounded up) of the nodes of a NodePool are unhealthy, none of them is removed.
+// pods. If more than 20% (rounded up) of the nodes of a NodePool are unhealthy, none of them is removed. Nodes in zones from which
+// traffic is shifted away are not removed either.
 func RepairByForce(from *problem.State, due []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	policies := st.Problem.Options.Repair.Replacing()
@@ -154,6 +155,10 @@ func RepairByForce(from *problem.State, due []*problem.Candidate) *problem.State
 		if many(k, n) {
 			st.BlockFinally(c, model.Verdict{Rule: model.RuleUnhealthy, Subject: fmt.Sprintf(
 				"node repair is suspended: %d of %d nodes of NodePool %q are unhealthy, more than %d%%", k, n, c.Node.Pool, maxUnhealthyPercent)})
+			continue
+		}
+		if v := st.Problem.ZoneKeeps(c.Node); !v.OK() {
+			st.BlockFinally(c, v)
 			continue
 		}
 		st.Accept(model.Command{Reason: status.ReasonUnhealthy, Method: "repair", Saves: c.Price, Force: true}, c)

@@ -18,10 +18,10 @@ import (
 const mostLaunches = 1000
 
 // Scale brings each static NodePool to its number of replicas. Missing nodes are launched from the template, within the
-// pool's limit of nodes, if the pool is ready. Surplus nodes are removed regardless of budgets, as in upstream Karpenter.
-// Only pools in mode Auto are scaled.
-func Scale(from *problem.State) (st *problem.State, launches []model.PlannedNode, surplus []*model.Node) {
-	st = from.Clone()
+// pool's limit of nodes, if the pool is ready. Surplus nodes are removed regardless of budgets, as in upstream Karpenter. Nodes in
+// zones from which traffic is shifted away are not removed, even if fewer than the surplus are left to choose from. Only pools in mode Auto are scaled.
+func Scale(from *problem.State) (*problem.State, Scaling) {
+	st, out := from.Clone(), Scaling{}
 	for _, pool := range st.Problem.Snapshot.Pools() {
 		if !pool.Static() || pool.Object.DeletionTimestamp != nil || pool.Mode(st.Problem.Options.Mode) != apiv1.ModeAuto {
 			continue
@@ -29,18 +29,42 @@ func Scale(from *problem.State) (st *problem.State, launches []model.PlannedNode
 		replicas, m := int(*pool.Object.Spec.Replicas), membersOf(st, pool)
 		switch missing := replicas - len(m.active) - m.pending; {
 		case len(m.active) > replicas:
-			for _, c := range sortForRemoval(st.Problem.Snapshot, m.active)[:len(m.active)-replicas] {
+			surplus := len(m.active) - replicas
+			removable := slices.DeleteFunc(m.active, func(c *problem.Candidate) bool { return !st.Problem.ZoneKeeps(c.Node).OK() })
+			for _, c := range sortForRemoval(st.Problem.Snapshot, removable)[:min(surplus, len(removable))] {
 				st.Remove(c)
-				surplus = append(surplus, c.Node)
+				out.Surplus = append(out.Surplus, c.Node)
 			}
 		case missing > 0:
-			if n, v := fromTemplate(st, pool); v.OK() {
-				more := min(missing, headroom(st, pool), mostLaunches)
-				launches = append(launches, slices.Repeat([]model.PlannedNode{n}, more)...)
+			n, v := fromTemplate(st, pool)
+			if !v.OK() {
+				out.Short = append(out.Short, Shortfall{Pool: pool, Nodes: missing, Verdict: v})
+				continue
 			}
+			more := min(missing, headroom(st, pool), mostLaunches)
+			out.Launches = append(out.Launches, slices.Repeat([]model.PlannedNode{n}, more)...)
 		}
 	}
-	return st, launches, surplus
+	return st, out
+}
+
+// A Scaling is what brings the static NodePools to their numbers of replicas. Its parts are in the order of the NodePools.
+type Scaling struct {
+	// Launches are the nodes to launch for NodePools with fewer nodes than replicas.
+	Launches []model.PlannedNode
+	// Surplus are the nodes to delete of NodePools with more.
+	Surplus []*model.Node
+	// Short are the NodePools whose missing nodes cannot be launched.
+	Short []Shortfall
+}
+
+// A Shortfall says why a static NodePool has fewer nodes than replicas. It is not for NodePools that are at their limit of nodes.
+type Shortfall struct {
+	Pool *model.Pool
+	// Nodes is the number of missing nodes, at least 1.
+	Nodes int
+	// Verdict is why none of them is launched.
+	Verdict model.Verdict
 }
 
 // members are the nodes of a NodePool: active ones, and how many are being replaced (pending) and deleted. uncounted is the

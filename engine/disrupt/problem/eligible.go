@@ -35,16 +35,27 @@ func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 // postponed returns a refusal if traffic is shifted away from the zone of the node, or if a disruption of it was rolled back
 // recently.
 func (p *Problem) postponed(n *model.Node) model.Verdict {
-	v := policyVerdict(model.CauseZoneShifted, n.Pool)
-	if v.Subject = n.Labels[corev1.LabelTopologyZone]; slices.Contains(p.Options.ShiftedZones, v.Subject) {
+	if v := p.ZoneKeeps(n); !v.OK() {
 		return v
 	}
 	until, ok := p.Options.Backoff[n.Name]
 	if !ok {
 		return model.Verdict{}
 	}
-	v = policyVerdict(model.CauseBackoff, n.Pool)
+	v := policyVerdict(model.CauseBackoff, n.Pool)
 	v.Subject = until.UTC().Format(time.RFC3339)
+	return v
+}
+
+// ZoneKeeps returns a refusal if traffic is shifted away from the zone of the node. Instances there are not terminated, so the
+// NodeClaim would only be deleted when the shift is over.
+func (p *Problem) ZoneKeeps(n *model.Node) model.Verdict {
+	zone := n.Labels[corev1.LabelTopologyZone]
+	if !slices.Contains(p.Options.ShiftedZones, zone) {
+		return model.Verdict{}
+	}
+	v := policyVerdict(model.CauseZoneShifted, n.Pool)
+	v.Subject = zone
 	return v
 }
 
