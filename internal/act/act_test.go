@@ -109,6 +109,8 @@ func TestLaunchWithoutAnswer(t *testing.T) {
 		{"carried out", true, io.ErrUnexpectedEOF, 1, 2},
 		{"not carried out", false, io.ErrUnexpectedEOF, 1, 2},
 		{"timed out", true, apierrors.NewTimeoutError("too slow", 1), 1, 2},
+		{"internal error, carried out", true, apierrors.NewInternalError(errors.New("etcdserver: request timed out")), 1, 2},
+		{"internal error, not carried out", false, apierrors.NewInternalError(errors.New("etcdserver: no leader")), 1, 2},
 		{"refused", false, apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("quota")), 0, 1},
 		{"name in use", false, apierrors.NewAlreadyExists(schema.GroupResource{}, "x"), 0, 1},
 	} {

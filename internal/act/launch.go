@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -97,9 +98,9 @@ func (a *Actor) createClaim(ctx context.Context, claim *apiv1.NodeClaim) error {
 	return err
 }
 
-// answerLost reports whether err leaves open if the API server carried out the request: there is no answer, or it says that the
-// request took too long.
+// answerLost reports whether err leaves open if the API server carried out the request: there is no answer, or it has a code of 500
+// or more. For example, etcd may store an object although it answers that the request timed out.
 func answerLost(err error) bool {
 	var status apierrors.APIStatus
-	return err != nil && (!errors.As(err, &status) || apierrors.IsTimeout(err))
+	return err != nil && (!errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError)
 }
