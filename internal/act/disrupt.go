@@ -134,8 +134,8 @@ func holds(reason apiv1.DisruptionReason, decided, fresh *apiv1.NodeClaim) bool 
 	return true
 }
 
-// Unmark removes what mark wrote, except the history of repairs, so that pods can be bound to the node again. It returns
-// the objects that it wrote. It writes a node without the taint too: if the write of the taint got no answer, a cache may not show it
+// Unmark removes what mark and Expedite wrote, except the history of repairs, so that pods can be bound to the node again. It
+// returns the objects that it wrote. It writes a node without the taint too: if the write of the taint got no answer, a cache may not show it
 // yet. The write then conflicts, and is repeated with the current node.
 func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, error) {
 	node, err := Again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
@@ -159,6 +159,9 @@ func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, err
 		annotate(claim, apiv1.TerminateFirstAnnotationKey, "")
 		annotate(claim, apiv1.RepairConditionAnnotationKey, "")
 		annotate(claim, apiv1.RepairTerminationGracePeriodAnnotationKey, "")
+		if claim.DeletionTimestamp.IsZero() {
+			annotate(claim, apiv1.NodeClaimTerminationTimestampAnnotationKey, "")
+		}
 		return claim, Patch(ctx, a.Client, before, claim)
 	})
 	if err != nil {

@@ -240,6 +240,43 @@ func TestUnmarkRemovesUnseenTaint(t *testing.T) {
 	}
 }
 
+// A rollback removes the deadline of a repair whose NodeClaim could not be deleted. Otherwise a later disruption would not drain the node.
+// A NodeClaim that is being deleted keeps its deadline.
+func TestUnmarkRemovesDeadline(t *testing.T) {
+	scheme := api.Scheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	for _, deleted := range []bool{false, true} {
+		claim, node := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+		if deleted {
+			claim.DeletionTimestamp, claim.Finalizers = &metav1.Time{Time: time.Unix(0, 0)}, []string{apiv1.TerminationFinalizer}
+		}
+		c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim, node).WithStatusSubresource(&apiv1.NodeClaim{}).Build()
+		for _, o := range []client.Object{claim, node} {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n, a := &model.Node{Name: "node", Claim: claim, Object: node}, &Actor{Client: c}
+		written, err := a.Expedite(t.Context(), n, time.Unix(60, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Claim = written[0].(*apiv1.NodeClaim)
+		if _, err := a.Unmark(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		var left apiv1.NodeClaim
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(claim), &left); err != nil {
+			t.Fatal(err)
+		}
+		if at, ok := left.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey]; ok != deleted {
+			t.Errorf("being deleted: %v: the deadline is %q", deleted, at)
+		}
+	}
+}
+
 // If another client changes the claim between the two writes of RequestReboot, the reboot is in the history once.
 func TestRequestedRebootIsCountedOnce(t *testing.T) {
 	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}}

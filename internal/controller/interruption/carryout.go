@@ -37,28 +37,28 @@ func (c *Controller) carryOutAll(ctx context.Context, actions []interruption.Act
 	return failed
 }
 
-// carryOut executes one action: it marks the offering as unavailable, publishes the event, sets the deadline, deletes the claim
-// and cordons the node, each only if the action requires it.
+// carryOut executes one action: it marks the offering as unavailable, publishes the event, deletes the claim, sets the deadline
+// and cordons the node, each only if the action requires it. The claim is deleted before the deadline is set. Otherwise a failure in
+// between would leave a claim with a deadline in the past, and a later disruption of it would not drain the node.
 func (c *Controller) carryOut(ctx context.Context, a interruption.Action) error {
 	if a.Unavailable != "" {
 		c.Cloud.MarkUnavailable(a.Claim, a.Unavailable)
 	}
 	c.publish(a, a.Told)
-	if !a.Deadline.IsZero() {
-		if err := c.setDeadline(ctx, a); err != nil {
-			return err
-		}
-	}
 	if !a.Delete {
-		return nil
+		return c.setDeadline(ctx, a)
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("NodeClaim", klog.KRef("", a.Claim.Name), "provider-id", a.Claim.Status.ProviderID))
 	if _, leaves := c.Decisions.Expects(a.Claim.Name); !leaves && c.Decisions != nil && a.Claim.DeletionTimestamp.IsZero() {
 		c.Decisions.Begin(decisions.Removed(decisions.KindInterruption, string(a.Notice.Kind), causeOf(a), a.Claim))
 	}
 	deleted, err := dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, a.Claim, string(a.Notice.Kind))
-	if err != nil || !deleted {
+	if err != nil {
 		return err
+	}
+	deadlineErr := c.setDeadline(ctx, a)
+	if !deleted {
+		return deadlineErr
 	}
 	c.publish(a, a.Ended)
 	if a.Ended.Reason != "" {
@@ -67,7 +67,7 @@ func (c *Controller) carryOut(ctx context.Context, a interruption.Action) error 
 	if a.Cordon {
 		c.cordon(ctx, a)
 	}
-	return nil
+	return deadlineErr
 }
 
 // causeOf returns the message of the event about the notice, or the kind of the notice if there is no event.
@@ -86,9 +86,12 @@ func (c *Controller) publish(a interruption.Action, e interruption.Event) {
 	}
 }
 
-// setDeadline writes the deadline of the action to the claim as the termination deadline of its node. At the deadline, the drain
-// ends even if pods remain.
+// setDeadline writes the deadline of the action, if it has one, to the claim as the termination deadline of its node. At the
+// deadline, the drain ends even if pods remain.
 func (c *Controller) setDeadline(ctx context.Context, a interruption.Action) error {
+	if a.Deadline.IsZero() {
+		return nil
+	}
 	before := a.Claim.DeepCopy()
 	metav1.SetMetaDataAnnotation(&a.Claim.ObjectMeta, apiv1.NodeClaimTerminationTimestampAnnotationKey,
 		a.Deadline.UTC().Format(time.RFC3339))

@@ -139,6 +139,26 @@ func TestFailureIsToldToTheSource(t *testing.T) {
 	}
 }
 
+// A claim that cannot be deleted gets no deadline. Otherwise a later disruption of it would end without a drain.
+func TestNoDeadlineWithoutDeletion(t *testing.T) {
+	s := &source{notices: []cloud.Notice{
+		{Kind: model.NoticeInstanceFailed, Instance: "i-a", Time: now}, {Kind: model.NoticeInstanceFailed, Instance: "i-b", Time: now},
+	}}
+	c, _ := newController(t, s, "a")
+	if _, err := c.Reconcile(t.Context(), ctrl.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a": "", "b": "2030-01-01T00:00:00Z"} {
+		var claim apiv1.NodeClaim
+		if err := c.Client.Get(t.Context(), client.ObjectKey{Name: name}, &claim); err != nil {
+			t.Fatal(err)
+		}
+		if at := claim.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey]; at != want || (want == "") != claim.DeletionTimestamp.IsZero() {
+			t.Errorf("claim %s: deadline %q, deleted %v, want the deadline %q and that only claims with one are deleted", name, at, claim.DeletionTimestamp, want)
+		}
+	}
+}
+
 // The source gets the notice about an instance that no claim has back while a claim has no instance. As soon as the claim has the
 // instance, it is deleted.
 func TestNoticeBeforeTheResultOfTheLaunch(t *testing.T) {
