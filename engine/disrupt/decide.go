@@ -43,7 +43,7 @@ func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 		}
 		d.Commands = st.Commands
 		if o.Static {
-			st, d.Launches, d.Surplus = methods.Scale(st)
+			st, d.Scaling = methods.Scale(st)
 		}
 	}
 	d.Proposed = st.Commands[len(d.Commands):]
@@ -99,10 +99,8 @@ type Decision struct {
 	Proposed []model.Command
 	// Blocked are the candidates in neither Commands, Proposed nor Surplus, in name order.
 	Blocked []model.Blocked
-	// Launches are the nodes to launch for static NodePools with fewer nodes than replicas. Surplus are the nodes to delete
-	// of static NodePools with more. Both are empty unless Options.Static is set.
-	Launches []model.PlannedNode
-	Surplus  []*model.Node
+	// Scaling is for static NodePools. It is empty unless Options.Static is set.
+	methods.Scaling
 	// Budgets is the state of the budgets after Commands and Proposed.
 	Budgets *budget.NodePools
 	Cursor  Cursor

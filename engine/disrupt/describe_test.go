@@ -1,6 +1,9 @@
 package disrupt
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // String returns the decision as text, in the form that the scenarios expect.
 func (d Decision) String() string {
@@ -10,6 +13,9 @@ func (d Decision) String() string {
 	}
 	for _, n := range d.Surplus {
 		b.WriteString("surplus " + n.Name + "\n")
+	}
+	for _, short := range d.Short {
+		fmt.Fprintf(&b, "short %s, %d nodes: %s\n", short.Pool.Name, short.Nodes, short.Verdict)
 	}
 	for _, c := range d.Commands {
 		b.WriteString(c.String() + "\n")

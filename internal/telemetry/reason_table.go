@@ -46,7 +46,7 @@ func Reasons() []Reason {
 			When: "most nominated pods of a scheduler are bound to other nodes, so new nodes are planned with free capacity"},
 		{Name: EventNoCompatibleInstanceTypes, Type: warning, Objects: "NodePool", Dedupe: short,
 			When: "no instance type matches the requirements of the NodePool, none that matches has an available offering, or those that " +
-				"have one are too few for `minValues`"},
+				"have one are too few for `minValues`; it is checked while pods are pending, and while a static NodePool lacks nodes"},
 		{Name: EventInsufficientCapacityError, Type: warning, Objects: "NodeClaim, Pod", PerSecond: 5, Burst: 10,
 			When: "the cloud has no capacity for any offering that the NodeClaim allows, or that the NodeClaim planned for the pod allows"},
 		{Name: EventUnregisteredTaintMissing, Type: warning, Objects: "NodeClaim",

@@ -224,6 +224,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 		c.tellWithheld(cmd, c.proposal(s, cmd))
 	}
 	errs = append(errs, c.launchStatic(ctx, s, d.Launches))
+	c.tellShort(d.Short)
 	for _, n := range d.Surplus {
 		if err := c.Actor.End(ctx, n); err != nil {
 			errs = append(errs, err)
@@ -262,10 +263,11 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, d disrupt.D
 
 // begin starts one command, if the throttle and the limits of NodePools allow it. It calls force for a command with Force,
 // and reboot for a reboot. Otherwise it first marks the nodes with the names of their replacements, then it creates these
-// claims. If a node that has to wait for replacements cannot be marked, no claims are created, and the next pass removes
-// the marks of the others. If no node can be marked, nothing is begun and nothing is recorded. Nodes that cannot be marked get
-// a backoff. After a crash between the two steps, marked nodes wait for claims that do not exist. The next pass then removes the marks, and claims that were created
-// become surplus. blocked has the nodes that the same decision keeps.
+// claims. If a node of a command with replacements cannot be marked, no claims are created, and the next pass removes the marks of
+// the others. A command without replacements begins with the nodes that could be marked. If no node can be marked, nothing is
+// begun and nothing is recorded. Nodes that cannot be marked get a backoff. After a crash between the two steps, marked nodes
+// wait for claims that do not exist. The next pass then removes the marks, and claims that were created become surplus.
+// blocked has the nodes that the same decision keeps.
 func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command, blocked []model.Blocked) (err error) {
 	ctx, end := c.Tracer.Span(ctx, tracing.Command, "reason", string(cmd.Reason), "action", cmd.Decision(), "nodes", len(cmd.Nodes),
 		"replacements", len(cmd.Replacements))
@@ -304,7 +306,7 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	for _, n := range unmarked {
 		c.backOff(n) // so that it does not use up budgets and limits in each pass
 	}
-	if err != nil && (len(waitFor) > 0 || len(unmarked) == len(cmd.Nodes)) {
+	if err != nil && (len(drafts) > 0 || len(unmarked) == len(cmd.Nodes)) {
 		ctrl.LoggerFrom(ctx).Info("failed to taint node, disruption command dropped",
 			"command", cmd.Decision(), "error", err.Error())
 		return ignoreConflict(err)

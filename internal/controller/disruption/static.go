@@ -9,7 +9,10 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/karpenter-go/karpenter/engine/disrupt/methods"
+	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -25,7 +28,7 @@ func (c *Controller) launchStatic(ctx context.Context, s *model.Snapshot, nodes 
 		nodes, held = nodes[:left:left], nodes[left:]
 	}
 	c.Metrics.Throttle.HeldBack.WithLabelValues("static").Set(float64(len(held)))
-	c.tellShort(ctx, held)
+	c.tellHeldBack(ctx, held)
 	if len(nodes) == 0 {
 		return nil
 	}
@@ -47,8 +50,23 @@ func (c *Controller) launchStatic(ctx context.Context, s *model.Snapshot, nodes 
 	return err
 }
 
-// tellShort publishes events on static NodePools whose nodes were not launched because of the throttle.
-func (c *Controller) tellShort(ctx context.Context, held []model.PlannedNode) {
+// tellShort publishes warnings on static NodePools whose missing nodes cannot be launched. NodePools that are not ready have
+// a condition that says so.
+func (c *Controller) tellShort(short []methods.Shortfall) {
+	for _, x := range short {
+		if x.Verdict.Rule != model.RuleNoPlace && x.Verdict.Rule != model.RuleMinValues {
+			continue
+		}
+		c.Events.Publish(telemetry.Event{
+			Object: x.Pool.Object, Type: corev1.EventTypeWarning, Reason: telemetry.EventNoCompatibleInstanceTypes,
+			Message: fmt.Sprintf("%s of spec.replicas cannot be launched: %s", units.Counted(x.Nodes, "node"), explain.Sentence(x.Verdict)),
+			Dedupe:  []string{x.Pool.Name, "static"},
+		})
+	}
+}
+
+// tellHeldBack publishes events on static NodePools whose nodes were not launched because of the throttle.
+func (c *Controller) tellHeldBack(ctx context.Context, held []model.PlannedNode) {
 	var plans []*model.Plan
 	for _, n := range held {
 		if len(plans) == 0 || plans[len(plans)-1].Nodes[0].Pool != n.Pool {

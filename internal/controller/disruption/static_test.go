@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -115,5 +116,25 @@ func TestStaticPoolIsScaledAtOnce(t *testing.T) {
 	w.pass(pause)
 	if n := len(w.claims()); n != 8 {
 		t.Errorf("%d claims after the pass, want 8", n)
+	}
+}
+
+// A static pool whose missing nodes cannot be launched has a warning.
+func TestStaticIsShort(t *testing.T) {
+	w, e := newStaticWorld(t)
+	pool := &apiv1.NodePool{}
+	w.get("default", pool)
+	pool.Spec.Template.Spec.Requirements = []apiv1.NodeSelectorRequirementWithMinValues{{
+		Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"nowhere"},
+	}}
+	w.update(pool)
+	w.Cluster.Set(pool)
+	w.pass(pause)
+	want := `default: 5 nodes of spec.replicas cannot be launched: NodePool "default": no matching instance type has an available offering`
+	if told := e.words(telemetry.EventNoCompatibleInstanceTypes); told != want {
+		t.Errorf("the pool is told %q, want %q", told, want)
+	}
+	if n := len(w.claims()); n != 1 {
+		t.Errorf("%d claims, want the one there was", n)
 	}
 }
