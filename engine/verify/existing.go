@@ -155,12 +155,16 @@ func taintsOf(n *model.Node) []corev1.Taint {
 	return all
 }
 
-// isTemporary reports whether the taint is removed before n is initialized. An initialized node has only the taint of staged
-// moves, which is removed before the pods that are nominated to the node are bound.
+// isTemporary reports whether the taint is removed before the pods that are planned onto n are bound. On each node with a
+// claim, that is the taint of staged moves. On a node that is not initialized, or is being rebooted, it also holds for the
+// taints of its start.
 func isTemporary(n *model.Node, t corev1.Taint) bool {
-	if n.Initialized {
-		return n.Claim != nil && t.Key == apiv1.StagedMoveTaintKey
+	switch {
+	case n.Claim != nil && t.Key == apiv1.StagedMoveTaintKey:
+		return true
+	case n.Initialized && !n.Rebooting():
+		return false
 	}
-	return apiv1.IsEphemeralTaint(t) || n.Claim != nil &&
+	return apiv1.IsEphemeralTaint(t) || t.Key == apiv1.RebootingTaintKey || n.Claim != nil &&
 		slices.ContainsFunc(n.Claim.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) })
 }

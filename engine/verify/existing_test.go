@@ -259,13 +259,31 @@ func TestClaimWithFreshNode(t *testing.T) {
 // The taint of staged moves is ignored on nodes with a claim, because Karpenter removes it before the pods that are assigned
 // to the node are bound. On nodes without a claim it counts.
 func TestReservedTaint(t *testing.T) {
-	for _, claim := range []*apiv1.NodeClaim{{}, nil} {
+	for _, initialized := range []bool{true, false} {
+		for _, claim := range []*apiv1.NodeClaim{{}, nil} {
+			o := &corev1.Node{}
+			o.Spec.Taints = []corev1.Taint{apiv1.StagedMoveNoScheduleTaint()}
+			n := &model.Node{Object: o, Claim: claim, Registered: true, Initialized: initialized}
+			if got, kept := len(taintsOf(n)), claim == nil; (got == 1) != kept {
+				t.Errorf("with a claim: %v, initialized: %v; %d taints must be tolerated", claim != nil, initialized, got)
+			}
+		}
+	}
+}
+
+// The taint of a reboot is ignored while repair reboots the node, although the node still counts as initialized before the cloud
+// is called. The taint of a node that is not rebooted counts.
+func TestRebootingTaint(t *testing.T) {
+	for _, tt := range []struct {
+		rebooting metav1.ConditionStatus
+		taints    int
+	}{{metav1.ConditionTrue, 0}, {metav1.ConditionFalse, 1}} {
+		claim := &apiv1.NodeClaim{}
+		claim.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeRebooting, Status: tt.rebooting}}
 		o := &corev1.Node{}
-		o.Labels = map[string]string{apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true"}
-		o.Spec.Taints = []corev1.Taint{apiv1.StagedMoveNoScheduleTaint()}
-		n := &model.Node{Object: o, Claim: claim}
-		if got, kept := len(taintsOf(n)), claim == nil; (got == 1) != kept {
-			t.Errorf("with a claim: %v; %d taints must be tolerated", claim != nil, got)
+		o.Spec.Taints = []corev1.Taint{apiv1.RebootingNoScheduleTaint()}
+		if got := len(taintsOf(&model.Node{Object: o, Claim: claim, Registered: true, Initialized: true})); got != tt.taints {
+			t.Errorf("Rebooting=%s: %d taints must be tolerated, want %d", tt.rebooting, got, tt.taints)
 		}
 	}
 }

@@ -19,8 +19,9 @@ import (
 // reservations. Nodes that are being removed stay with the pods that do not move, because topology constraints count these,
 // and because the nodes count against limits until they are gone.
 //
-// After that, nodes that are not initialized, that expire or that have drifted receive no further pods in what-ifs, so that
-// no pod moves twice. Surplus replacements of commands that were rolled back do receive them (status.Surplus).
+// After that, nodes that are not initialized, that are being rebooted, that expire or that have drifted receive no further pods
+// in what-ifs, so that no pod moves twice. Surplus replacements of commands that were rolled back do receive them
+// (status.Surplus).
 func (p *Problem) start() *State {
 	st := &State{
 		Problem: p, Budgets: budget.Of(p.Snapshot, p.Options.Simulate), nodes: make([]nodeState, len(p.Candidates)),
@@ -41,7 +42,7 @@ func (p *Problem) start() *State {
 	st.expectAssigned()
 	s = s.Apply(displaced(s)).Bound(st.Expected).Calm()
 	st.Cluster = s.Close(func(n *model.Node) bool {
-		return !p.Initialized(n) && !status.Surplus(s, n) || p.replacedSoon(n)
+		return !p.Initialized(n) && !status.Surplus(s, n) || n.Rebooting() || p.replacedSoon(n)
 	})
 	st.Cluster = st.Cluster.Apply(model.Delta{Types: typesAfter(st.Cluster, planned)})
 	st.Cluster = st.Cluster.Apply(model.Delta{Types: withoutUnitsInUse(st.Cluster, planned)})
