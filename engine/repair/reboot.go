@@ -96,10 +96,7 @@ func Next(v View) Step {
 
 // recovering returns the next step after the cloud has accepted the reboot.
 func recovering(v View) Step {
-	issued := v.Now
-	if c := condition.Get(v.Claim, apiv1.ConditionTypeInitialized); c != nil {
-		issued = c.LastTransitionTime.Time
-	}
+	issued := IssuedAt(v.Claim)
 	if v.Node == nil {
 		return missing(v, issued, recoveryTimeout, RebootRecoveryTimeout)
 	}
@@ -110,6 +107,16 @@ func recovering(v View) Step {
 		return Step{Result: RebootRecoveryTimeout, Cause: "the node was not ready within " + recoveryTimeout.String() + " of the reboot"}
 	}
 	return Step{Fenced: !booted(v), Booted: booted(v), Requeue: rebootPoll}
+}
+
+// IssuedAt returns when the cloud accepted the reboot: the last transition of Initialized, which is Unknown from then on.
+// Initialized may have been Unknown before, because the node was never initialized. Then it is when the cloud was first called.
+func IssuedAt(claim *apiv1.NodeClaim) time.Time {
+	at := calledAt(claim)
+	if c := condition.Get(claim, apiv1.ConditionTypeInitialized); c != nil {
+		at = model.Later(at, c.LastTransitionTime.Time)
+	}
+	return at
 }
 
 // missing returns the step of a reboot whose node does not exist. If timeout has passed after the time in parameter since,

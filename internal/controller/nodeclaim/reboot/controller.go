@@ -160,7 +160,7 @@ func (c *Controller) noteIssued(ctx context.Context, v repair.View) error {
 // end writes the result of the reboot to the claim. If the node or its instance no longer exists, it deletes the claim.
 func (c *Controller) end(ctx context.Context, v repair.View, step repair.Step) error {
 	requested := condition.Get(v.Claim, apiv1.ConditionTypeRebooting).LastTransitionTime
-	issued := condition.Get(v.Claim, apiv1.ConditionTypeInitialized)
+	issued := repair.IssuedAt(v.Claim)
 	operation, deadline, gone := operationID(v.Claim), time.Time{}, v.Node == nil
 	if bound, bounded, err := repair.RebootBound(v.Claim); gone && bounded && err == nil {
 		deadline = v.Now.Add(bound)
@@ -187,8 +187,8 @@ func (c *Controller) end(ctx context.Context, v repair.View, step repair.Step) e
 	delete(c.accepted, operation)
 	c.mu.Unlock()
 	c.told(ctx, v, step, v.Now.Sub(requested.Time))
-	if step.Result == repair.RebootSucceeded && issued != nil {
-		c.Metrics.Nodes.RebootRecoveryDurationSeconds.Observe(v.Now.Sub(issued.LastTransitionTime.Time).Seconds())
+	if step.Result == repair.RebootSucceeded {
+		c.Metrics.Nodes.RebootRecoveryDurationSeconds.Observe(v.Now.Sub(issued).Seconds())
 	}
 	if !gone {
 		return nil

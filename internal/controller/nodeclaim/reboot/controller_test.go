@@ -145,6 +145,53 @@ func TestRebootSucceeds(t *testing.T) {
 	}
 }
 
+// A node that was never initialized has the full time to become ready: Initialized is Unknown since long before the reboot.
+func TestRebootBeforeInitialization(t *testing.T) {
+	for name, missing := range map[string]bool{"boots": false, "is missing": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, "0s")
+			claim := r.GetClaim("a")
+			condition.SetUnknown(claim, apiv1.ConditionTypeInitialized, "NodeNotReady", "", r.Clock.Now().Add(-28*time.Minute))
+			if err := r.Client.Status().Update(t.Context(), claim); err != nil {
+				t.Fatal(err)
+			}
+			r.after(5 * time.Second)
+			r.want("RebootIssued fenced x")
+			if missing {
+				if err := r.Client.Delete(t.Context(), r.GetNode("node-a")); err != nil {
+					t.Fatal(err)
+				}
+				r.after(19 * time.Minute)
+				if got := r.Condition("a", apiv1.ConditionTypeRebooting); got != "True RebootIssued" {
+					t.Errorf("after %s the reboot is %s", r.Clock.Since(world.Start), got)
+				}
+				return
+			}
+			r.boot(corev1.ConditionTrue)
+			r.after(2 * time.Minute)
+			r.want("RebootSucceeded x")
+			if got := r.seconds("karpenter_nodes_reboot_recovery_duration_seconds"); got != 120 {
+				t.Errorf("recovery took %v seconds, want 120", got)
+			}
+		})
+	}
+}
+
+// seconds returns the sum of the observations of a histogram without labels.
+func (r *rig) seconds(name string) float64 {
+	r.Helper()
+	families, err := r.Registry.Gather()
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetHistogram().GetSampleSum()
+		}
+	}
+	return 0
+}
+
 // A new leader continues the reboot. The time limit counts from the first call of the cloud, across all leaders.
 func TestRebootIsGivenUp(t *testing.T) {
 	r := newRig(t, "0s")
