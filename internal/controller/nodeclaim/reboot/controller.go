@@ -54,8 +54,11 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 // Reconcile executes the next step in the reboot of a claim's node.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
-	if claim == nil || err != nil || !condition.IsTrue(claim, apiv1.ConditionTypeRebooting) {
+	switch {
+	case claim == nil || err != nil:
 		return ctrl.Result{}, err
+	case !condition.IsTrue(claim, apiv1.ConditionTypeRebooting): // an earlier end may have been interrupted before its last write
+		return claims.Settle(ctrl.Result{}, act.EndReboot(ctx, c.Client, claim, time.Time{}))
 	}
 	nodes, err := lookup.NodesOf(ctx, c.Client, claim)
 	if err != nil {
@@ -157,7 +160,9 @@ func (c *Controller) noteIssued(ctx context.Context, v repair.View) error {
 	return act.PatchStatus(ctx, c.Client, before, v.Claim)
 }
 
-// end writes the result of the reboot to the claim. If the node or its instance no longer exists, it deletes the claim.
+// end writes the result of the reboot to the claim. Then it removes the annotations of the reboot: without the boot ID, a
+// repetition of end could not tell whether the node has booted. If the node or its instance no longer exists, end deletes the
+// claim.
 func (c *Controller) end(ctx context.Context, v repair.View, step repair.Step) error {
 	requested := condition.Get(v.Claim, apiv1.ConditionTypeRebooting).LastTransitionTime
 	issued := repair.IssuedAt(v.Claim)
@@ -170,8 +175,10 @@ func (c *Controller) end(ctx context.Context, v repair.View, step repair.Step) e
 			return client.IgnoreNotFound(err)
 		}
 	}
-	if err := act.EndReboot(ctx, c.Client, v.Claim, deadline); err != nil {
-		return err
+	if gone {
+		if err := act.EndReboot(ctx, c.Client, v.Claim, deadline); err != nil {
+			return err
+		}
 	}
 	before := v.Claim.DeepCopy()
 	reason := apiv1.ReasonRebootFailed
@@ -191,7 +198,7 @@ func (c *Controller) end(ctx context.Context, v repair.View, step repair.Step) e
 		c.Metrics.Nodes.RebootRecoveryDurationSeconds.Observe(v.Now.Sub(issued).Seconds())
 	}
 	if !gone {
-		return nil
+		return act.EndReboot(ctx, c.Client, v.Claim, time.Time{})
 	}
 	_, err := act.DeleteClaim(ctx, c.Client, v.Claim)
 	return err

@@ -8,9 +8,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -269,6 +272,74 @@ func TestDrainBeforeReboot(t *testing.T) {
 	r.want("RebootRequested fenced ")
 	r.after(30 * time.Second)
 	r.want("RebootIssued fenced x")
+}
+
+// If the write of the result fails, its repetition has the same result. If the write of the annotations after it fails, they
+// are removed later, and the result is counted once.
+func TestEndIsRepeated(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err    error // of the cloud
+		status bool  // the write of the status fails, else that of the annotations
+		result string
+	}{
+		"result of a refused reboot":      {cloud.ErrRebootNotSupported, true, "provider_error"},
+		"annotations of a refused reboot": {cloud.ErrRebootNotSupported, false, "provider_error"},
+		"result of a timeout":             {nil, true, "recovery_timeout"},
+		"annotations of a timeout":        {nil, false, "recovery_timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, "0s")
+			r.err = tt.err
+			wait := 5 * time.Second
+			if tt.err == nil {
+				r.after(wait)
+				wait = 20 * time.Minute
+			}
+			r.refuseEnd(tt.status)
+			r.after(wait)
+			if tt.err == nil { // the node is ready, but has not booted again
+				n := r.GetNode("node-a")
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+				if err := r.Client.Status().Update(t.Context(), n); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				r.after(time.Minute)
+			}
+			r.want(map[bool]string{true: "RebootFailed xx", false: "RebootFailed x"}[tt.err != nil && tt.status])
+			if r.count(tt.result) != 1 {
+				t.Errorf("the result is counted %v times", r.count(tt.result))
+			}
+			for _, key := range []string{apiv1.RebootPreBootIDAnnotationKey, apiv1.RebootCalledAnnotationKey} {
+				if v, left := r.GetClaim("a").Annotations[key]; left {
+					t.Errorf("annotation %s=%s is left", key, v)
+				}
+			}
+		})
+	}
+}
+
+// refuseEnd makes the controller's first write of the result of a reboot a conflict: that of the status, or else that of the
+// annotations.
+func (r *rig) refuseEnd(status bool) {
+	refused := false
+	send := func(ofStatus bool, o client.Object, send func() error) error {
+		claim, ok := o.(*apiv1.NodeClaim)
+		if !ok || refused || ofStatus != status || condition.IsTrue(claim, apiv1.ConditionTypeRebooting) {
+			return send()
+		}
+		refused = true
+		return apierrors.NewConflict(schema.GroupResource{Resource: "nodeclaims"}, o.GetName(), nil)
+	}
+	r.c.Client = interceptor.NewClient(r.Client, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			return send(false, o, func() error { return c.Patch(ctx, o, p, opts...) })
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			return send(true, o, func() error { return c.SubResource(sub).Patch(ctx, o, p, opts...) })
+		},
+	})
 }
 
 func TestRegister(t *testing.T) {
