@@ -79,7 +79,7 @@ const (
 	// UnhealthySinceAnnotationKey (NodeClaim) lists, separated by commas, the conditions of the
 	// node that a repair policy matches, or matched until less than five minutes ago, as
 	// type=status@time (RFC 3339). The time is kept if the condition is healthy for less than five
-	// minutes in between.
+	// minutes in between. Then the last transition of the condition follows: type=status@time/time.
 	UnhealthySinceAnnotationKey = ExtGroup + "/unhealthy-since"
 	// RebootCalledAnnotationKey (NodeClaim) is when the cloud was first asked to reboot the instance (RFC 3339).
 	RebootCalledAnnotationKey = ExtGroup + "/reboot-called"

@@ -1,7 +1,7 @@
 package repair
 
 import (
-	"iter"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 const (
@@ -25,32 +26,20 @@ type Event struct {
 	At     time.Time
 }
 
-// History returns the repairs of the last 24 hours that the annotation of the claim lists. Entries that cannot be
-// parsed are omitted.
+// History returns the repairs of the last 24 hours that the annotation of the claim, which may be nil, lists. Entries that
+// cannot be parsed are omitted.
 func History(claim *apiv1.NodeClaim, now time.Time) []Event {
+	if claim == nil {
+		return nil
+	}
 	var events []Event
-	for word, at := range stamped(claim, apiv1.RepairHistoryAnnotationKey) {
-		if now.Sub(at) < memory {
-			events = append(events, Event{Action: Action(word), At: at})
+	for text := range strings.SplitSeq(claim.Annotations[apiv1.RepairHistoryAnnotationKey], ",") {
+		action, at, _ := strings.Cut(text, "@")
+		if at, err := time.Parse(time.RFC3339, at); err == nil && now.Sub(at) < memory {
+			events = append(events, Event{Action: Action(action), At: at})
 		}
 	}
 	return events
-}
-
-// stamped ranges over the entries "word@time" of an annotation of the claim, which may be nil. Entries that cannot be
-// parsed are omitted.
-func stamped(claim *apiv1.NodeClaim, annotation string) iter.Seq2[string, time.Time] {
-	return func(yield func(string, time.Time) bool) {
-		if claim == nil {
-			return
-		}
-		for text := range strings.SplitSeq(claim.Annotations[annotation], ",") {
-			word, text3339, _ := strings.Cut(text, "@")
-			if at, err := time.Parse(time.RFC3339, text3339); err == nil && !yield(word, at) {
-				return
-			}
-		}
-	}
 }
 
 // sameRequest is the age below which an entry is that of the same repair: its request was written in part, failed, and is repeated. A
@@ -68,7 +57,7 @@ func Recorded(claim *apiv1.NodeClaim, action Action, now time.Time) string {
 	return strings.Join(entries, ",")
 }
 
-// stamp returns an entry that stamped reads.
+// stamp returns an entry of an annotation: word@time.
 func stamp(word string, at time.Time) string { return word + "@" + at.UTC().Format(time.RFC3339) }
 
 // Attempt returns how many times in a row repair has replaced a node, up to the launch of this claim. It is 0 if repair
@@ -109,40 +98,86 @@ func Pause(failures int) time.Duration {
 // recovery is how long a condition must be healthy until its earlier failure no longer counts.
 const recovery = 5 * time.Minute
 
-// UnhealthySince returns since when the condition fails, if the claim's annotation has an earlier time than the last
-// transition. It has one if the condition was healthy for a short time in between. Otherwise ok is false.
-func UnhealthySince(claim *apiv1.NodeClaim, c corev1.NodeCondition) (at time.Time, ok bool) {
-	for what, at := range stamped(claim, apiv1.UnhealthySinceAnnotationKey) {
-		if what == stateOf(c) && at.Before(c.LastTransitionTime.Time) {
-			return at, true
+// A failure is an entry of UnhealthySinceAnnotationKey.
+type failure struct {
+	// state is the type and the status of the condition, see stateOf.
+	state string
+	// since is when the failure began. seen is the last transition of the condition that Observe saw: to this status, or to
+	// another one.
+	since, seen time.Time
+}
+
+// failures returns the entries of the claim's annotation. Entries that cannot be parsed are omitted.
+func failures(claim *apiv1.NodeClaim) []failure {
+	if claim == nil {
+		return nil
+	}
+	var list []failure
+	for text := range strings.SplitSeq(claim.Annotations[apiv1.UnhealthySinceAnnotationKey], ",") {
+		state, times, _ := strings.Cut(text, "@")
+		first, last, _ := strings.Cut(times, "/")
+		since, err := time.Parse(time.RFC3339, first)
+		seen, err2 := time.Parse(time.RFC3339, cmp.Or(last, first))
+		if err == nil && err2 == nil {
+			list = append(list, failure{state, since, seen})
 		}
 	}
-	return time.Time{}, false
+	return list
+}
+
+// String returns the entry as failures reads it: type=status@since/seen, without seen if it is equal to since.
+func (f failure) String() string {
+	entry := stamp(f.state, f.since)
+	if seen := f.seen.UTC().Format(time.RFC3339); !strings.HasSuffix(entry, seen) {
+		entry += "/" + seen
+	}
+	return entry
+}
+
+// continues reports whether the condition was certainly healthy for less than recovery until its last transition. Its failure
+// was known at the time in parameter seen.
+func continues(c corev1.NodeCondition, seen time.Time) bool {
+	return c.LastTransitionTime.Sub(seen) < recovery
 }
 
 // stateOf returns the condition as it is written in the annotation: type=status.
 func stateOf(c corev1.NodeCondition) string { return string(c.Type) + "=" + string(c.Status) }
 
+// UnhealthySince returns since when the condition fails, if the claim's annotation has an earlier time than the last
+// transition. It has one if the condition was healthy for a short time in between. Otherwise ok is false.
+func UnhealthySince(claim *apiv1.NodeClaim, c corev1.NodeCondition) (at time.Time, ok bool) {
+	for _, f := range failures(claim) {
+		if f.state == stateOf(c) && continues(c, f.seen) && f.since.Before(c.LastTransitionTime.Time) {
+			return f.since, true
+		}
+	}
+	return time.Time{}, false
+}
+
 // Observe returns the new value of the claim's annotation UnhealthySinceAnnotationKey. It lists each condition that
 // matches a policy, and each entry of the annotation whose condition has another status since less than recovery.
-func (p *Policies) Observe(node *corev1.Node, claim *apiv1.NodeClaim, now time.Time) string {
+//
+// An entry is omitted if its condition may have been healthy for longer while nobody called Observe. last is when the former
+// call was, zero if this is the first one.
+func (p *Policies) Observe(node *corev1.Node, claim *apiv1.NodeClaim, last, now time.Time) string {
 	var entries []string
 	for _, c := range node.Status.Conditions {
-		since, fails := c.LastTransitionTime.Time, p != nil && len(p.of(node, c)) > 0
-		for what, at := range stamped(claim, apiv1.UnhealthySinceAnnotationKey) {
-			kind, _, _ := strings.Cut(what, "=")
+		at, fails := c.LastTransitionTime.Time, p != nil && len(p.of(node, c)) > 0
+		current := failure{state: stateOf(c), since: at, seen: at}
+		for _, f := range failures(claim) {
+			kind, _, _ := strings.Cut(f.state, "=")
 			switch {
-			case kind != string(c.Type):
-			case what != stateOf(c):
-				if now.Sub(c.LastTransitionTime.Time) < recovery {
-					entries = append(entries, stamp(what, at))
+			case kind != string(c.Type) || !continues(c, model.Later(f.seen, last)):
+			case f.state != current.state:
+				if now.Sub(at) < recovery {
+					entries = append(entries, failure{f.state, f.since, at}.String())
 				}
-			case fails && at.Before(since):
-				since = at
+			case f.since.Before(at):
+				current.since = f.since
 			}
 		}
 		if fails {
-			entries = append(entries, stamp(stateOf(c), since))
+			entries = append(entries, current.String())
 		}
 	}
 	slices.Sort(entries)

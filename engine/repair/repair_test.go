@@ -215,19 +215,23 @@ func TestObserve(t *testing.T) {
 		t.Fatal(err)
 	}
 	claim := &apiv1.NodeClaim{}
+	last := time.Time{}
 	observe := func(at time.Duration, status corev1.ConditionStatus, since time.Duration) string {
 		n := node(corev1.NodeCondition{Type: "GPU", Status: status, Reason: "XID48", LastTransitionTime: metav1.Time{Time: epoch.Add(since)}})
-		claim.Annotations = map[string]string{apiv1.UnhealthySinceAnnotationKey: policies.Observe(n, claim, epoch.Add(at))}
+		claim.Annotations = map[string]string{apiv1.UnhealthySinceAnnotationKey: policies.Observe(n, claim, last, epoch.Add(at))}
+		last = epoch.Add(at)
 		return claim.Annotations[apiv1.UnhealthySinceAnnotationKey]
 	}
 	const want = "GPU=False@2026-01-05T12:00:00Z"
-	if got := observe(0, corev1.ConditionFalse, 0); got != want {
-		t.Errorf("failing: %q", got)
+	for _, at := range []time.Duration{0, 4 * time.Minute} {
+		if got := observe(at, corev1.ConditionFalse, 0); got != want {
+			t.Errorf("failing: %q", got)
+		}
 	}
-	if got := observe(6*time.Minute, corev1.ConditionTrue, 5*time.Minute); got != want {
+	if got := observe(6*time.Minute, corev1.ConditionTrue, 5*time.Minute); got != want+"/2026-01-05T12:05:00Z" {
 		t.Errorf("healthy for a minute: %q", got)
 	}
-	if got := observe(8*time.Minute, corev1.ConditionFalse, 7*time.Minute); got != want {
+	if got := observe(8*time.Minute, corev1.ConditionFalse, 7*time.Minute); got != want+"/2026-01-05T12:07:00Z" {
 		t.Errorf("failing again: %q", got)
 	}
 	n := node(failing("GPU", "XID48", -7*time.Minute))
@@ -237,5 +241,53 @@ func TestObserve(t *testing.T) {
 	}
 	if got := observe(20*time.Minute, corev1.ConditionTrue, 14*time.Minute); got != "" {
 		t.Errorf("healthy for six minutes: %q", got)
+	}
+}
+
+// A failure continues in spite of a recovery that no call of Observe saw, if the recovery took less than five minutes.
+// Otherwise the time is that of the last transition. It is also that if the annotation is old, because nobody has called
+// Observe for a while.
+func TestObserveGaps(t *testing.T) {
+	policies, err := repair.Compile([]repair.Policy{policy(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const long = "GPU=False@2026-01-05T11:00:00Z" // epoch is at 12:00
+	failsFor := func(since time.Duration) corev1.NodeCondition { return failing("GPU", "XID48", since) }
+	healthy := func(since time.Duration) corev1.NodeCondition {
+		c := failing("GPU", "", since)
+		c.Status = corev1.ConditionTrue
+		return c
+	}
+	for _, tt := range []struct {
+		name  string
+		old   string
+		c     corev1.NodeCondition
+		last  time.Duration // how long ago Observe was called last, 0 if it was not
+		since time.Duration // how long it counts as failing before Observe is called, 0 if it is healthy
+		want  string
+	}{
+		{"the same failure", long, failsFor(time.Hour), 0, time.Hour, long},
+		{"flapped between two calls", long, failsFor(time.Second), 10 * time.Second, time.Second, long + "/2026-01-05T11:59:59Z"},
+		{"flapped after a break", long, failsFor(time.Second), time.Hour, time.Second, "GPU=False@2026-01-05T11:59:59Z"},
+		{"flapped while nobody looked", long, failsFor(time.Second), 0, time.Second, "GPU=False@2026-01-05T11:59:59Z"},
+		{"flapped for a short time while nobody looked", long + "/2026-01-05T11:57:00Z", failsFor(time.Second), 0, time.Hour, long + "/2026-01-05T11:59:59Z"},
+		{"recovered while nobody looked", long, healthy(time.Minute), 0, 0, ""},
+		{"recovered between two calls", long, healthy(time.Minute), 2 * time.Minute, 0, long + "/2026-01-05T11:59:00Z"},
+		{"not readable", "GPU=False@11:00", failsFor(time.Hour), time.Second, time.Hour, long},
+	} {
+		claim := &apiv1.NodeClaim{}
+		claim.Annotations = map[string]string{apiv1.UnhealthySinceAnnotationKey: tt.old}
+		last := time.Time{}
+		if tt.last > 0 {
+			last = epoch.Add(-tt.last)
+		}
+		n := node(tt.c)
+		if m := policies.Matches(n, claim); len(m) > 0 != (tt.since > 0) || len(m) > 0 && !m[0].EligibleAt.Equal(epoch.Add(10*time.Minute-tt.since)) {
+			t.Errorf("%s: matches are %+v, want one that counts for %s", tt.name, m, tt.since)
+		}
+		if got := policies.Observe(n, claim, last, epoch); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }

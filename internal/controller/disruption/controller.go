@@ -84,6 +84,7 @@ type state struct {
 	backoff                map[string]backoff
 	types                  inputs.LastTypes
 	rest                   rest
+	healthNoted            time.Time            // when noteHealth last looked at the nodes
 	measured               map[string]bool      // NodePools that have gauges
 	unpriced               map[string]bool      // names of the nodes without a known price at the last decision
 	consolidationTypes     map[types.UID]string // consolidation types of marked nodes, by the UID of the claim

@@ -29,12 +29,13 @@ func (c *Controller) noteHealth(ctx context.Context, s *model.Snapshot) {
 		if n.Claim == nil || n.Object == nil || !n.Registered || n.Deleting {
 			continue
 		}
-		value := c.Options.Repair.Observe(n.Object, n.Claim, s.Now)
+		value := c.Options.Repair.Observe(n.Object, n.Claim, c.healthNoted, s.Now)
 		if value != n.Claim.Annotations[apiv1.UnhealthySinceAnnotationKey] {
 			changed = append(changed, act.Health{Node: n, Value: value})
 			c.tellMatched(ctx, n)
 		}
 	}
+	c.healthNoted = s.Now
 	written, err := c.Actor.NoteHealth(ctx, changed)
 	c.Cluster.Assume(written...)
 	if err = ignoreConflict(err); err != nil {
