@@ -3,6 +3,7 @@ package deletioncost
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,6 +31,7 @@ type cluster struct {
 	*Controller
 	t      *testing.T
 	answer error // error of patches, if set
+	first  int   // number of the first pod to which it is not the answer, 0 if it is the answer to all
 	via    string
 }
 
@@ -57,8 +59,9 @@ func newCluster(t *testing.T, pods int) *cluster {
 	}
 	w := world.New(t, all...)
 	c := &cluster{t: t}
-	patch := func(via string, send func() error) error {
-		if c.via = via; c.answer != nil {
+	patch := func(via string, o client.Object, send func() error) error {
+		c.via = via
+		if i, _ := strconv.Atoi(string(o.GetUID())); c.answer != nil && (c.first == 0 || i < c.first) {
 			return c.answer
 		}
 		return send()
@@ -67,11 +70,11 @@ func newCluster(t *testing.T, pods int) *cluster {
 		Cluster: observe.New(clocktesting.NewFakeClock(world.Start)), Metrics: telemetry.NewMetrics(prometheus.NewRegistry(), nil).DeletionCost,
 		Client: interceptor.NewClient(w.Client, interceptor.Funcs{
 			Patch: func(ctx context.Context, under client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-				return patch("pods", func() error { return under.Patch(ctx, o, p, opts...) })
+				return patch("pods", o, func() error { return under.Patch(ctx, o, p, opts...) })
 			},
 			// The API server changes annotations in a patch of the status, unlike the fake client.
 			SubResourcePatch: func(ctx context.Context, under client.Client, sub string, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
-				return patch("pods/"+sub, func() error { return under.Patch(ctx, o, p) })
+				return patch("pods/"+sub, o, func() error { return under.Patch(ctx, o, p) })
 			},
 		}),
 	}
@@ -198,6 +201,51 @@ func TestFailedWrites(t *testing.T) {
 		_, err := c.Reconcile(t.Context(), ctrl.Request{})
 		if (err != nil) != tt.fails || c.count(tt.result) != 1 {
 			t.Errorf("%v: error %v, %v counted", tt.answer, err, c.count(tt.result))
+		}
+	}
+}
+
+// Pods whose write is refused do not prevent the writes of others, however many they are. When the gate is off, the passes end
+// when only writes that are forbidden are left.
+func TestRefusedPodsComeLast(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for _, tt := range []struct {
+		answer error
+		ends   bool
+	}{
+		{apierrors.NewForbidden(pods, "web", nil), true},
+		{apierrors.NewBadRequest("not these"), false},
+	} {
+		const refused, all = 90, 96 // the names of the others come last
+		c := newCluster(t, all)
+		pass := func() error {
+			t.Helper()
+			_, err := c.Reconcile(t.Context(), ctrl.Request{})
+			return err
+		}
+		c.On = true
+		c.answer, c.first = tt.answer, refused
+		for range refused/maxErrors + 1 {
+			if pass() == nil {
+				t.Errorf("%v: no error", tt.answer)
+			}
+		}
+		if got, _ := c.costs(); got != all-refused {
+			t.Errorf("%v: %d pods have costs, want %d", tt.answer, got, all-refused)
+		}
+		c.answer = nil
+		c.pass()
+		c.On, c.answer = false, tt.answer
+		for i := 0; pass() != nil; i++ {
+			if i == 10 {
+				if tt.ends {
+					t.Errorf("%v: the passes do not end", tt.answer)
+				}
+				break
+			}
+		}
+		if got, _ := c.costs(); got != refused {
+			t.Errorf("%v: %d pods have costs, want %d", tt.answer, got, refused)
 		}
 	}
 }
