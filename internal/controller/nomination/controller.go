@@ -146,11 +146,14 @@ func (c *Controller) observe(s *model.Snapshot) {
 	after, fresh := before.Observe(s)
 	c.outcomes.Store(&after)
 	for _, f := range fresh {
-		node := telemetry.BoundElsewhere
+		// Both series are created, because a query that compares them has no result without one of them.
+		followed := c.Metrics.NominatedPodsBoundTotal.WithLabelValues(f.Scheduler, telemetry.BoundAsNominated)
+		elsewhere := c.Metrics.NominatedPodsBoundTotal.WithLabelValues(f.Scheduler, telemetry.BoundElsewhere)
 		if f.Followed {
-			node = telemetry.BoundAsNominated
+			followed.Inc()
+		} else {
+			elsewhere.Inc()
 		}
-		c.Metrics.NominatedPodsBoundTotal.WithLabelValues(f.Scheduler, node).Inc()
 	}
 }
 

@@ -531,3 +531,27 @@ func TestOutcomesAreCounted(t *testing.T) {
 		t.Errorf("the tally is %+v", tally)
 	}
 }
+
+// A scheduler that follows no nomination has the series of followed nominations too, with the value 0. Otherwise a query that
+// compares both has no result.
+func TestOutcomesHaveBothSeries(t *testing.T) {
+	w := newWorld(t)
+	w.Cluster.Set(node("other", true))
+	w.promise("n")
+	w.pass()
+	w.watch() // passes the nominations to the controller
+	w.pass()
+	var o corev1.Pod
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "d", Name: "a"}, &o); err != nil {
+		t.Fatal(err)
+	}
+	o.Spec.NodeName, o.ResourceVersion = "other", "100"
+	o.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.clock.Now()),
+	}}
+	w.Cluster.Set(&o)
+	w.pass()
+	if got := testutil.CollectAndCount(w.Metrics.NominatedPodsBoundTotal); got != 2 {
+		t.Errorf("%d series, want 2", got)
+	}
+}
