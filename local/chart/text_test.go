@@ -109,3 +109,33 @@ func TestTextsOfValues(t *testing.T) {
 		})
 	}
 }
+
+// The notes speak of AWS and of a cluster's name only if the provider is AWS.
+func TestNotes(t *testing.T) {
+	const cluster, queue, role = "for the cluster", "settings.interruptionQueue is not set", "eks.amazonaws.com/role-arn"
+	for name, tt := range map[string]struct {
+		settings map[string]any
+		want     bool
+	}{
+		"aws":        {map[string]any{"clusterName": "demo"}, true},
+		"aws, kwok":  {map[string]any{"clusterName": "demo", "provider": "aws,kwok"}, true},
+		"kwok":       {map[string]any{"provider": "kwok"}, false},
+		"clusterapi": {map[string]any{"provider": "clusterapi"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files, err := Render(load(t, "karpenter"), release(map[string]any{"settings": tt.settings}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes := files["karpenter/templates/NOTES.txt"]
+			for _, text := range []string{cluster, queue, role} {
+				if strings.Contains(notes, text) != tt.want {
+					t.Errorf("notes mention %q: %v, want %v\n%s", text, !tt.want, tt.want, notes)
+				}
+			}
+			if !strings.Contains(notes, "runs as kube-system/karpenter") {
+				t.Errorf("notes begin otherwise:\n%s", notes)
+			}
+		})
+	}
+}
