@@ -10,7 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -131,10 +133,16 @@ func TestCardinality(t *testing.T) {
 	}
 }
 
-// When a large cluster becomes small, each node has its own series again.
+// When a large cluster becomes small, each node and each pod has its own series again, also a pod that does not change.
 func TestDetailComesBack(t *testing.T) {
 	w := newWorld(t)
 	detail := &Detail{MaxNodes: 10}
+	for _, p := range largeCluster(8).Pods.Each() {
+		w.must(w.Create(t.Context(), p.Object.DeepCopy()))
+	}
+	pods := &Pods{Client: w, Clock: w.clock, Metrics: w.metrics.Pods, Timeline: NewTimeline(w.metrics.Pods), Detail: detail}
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	w.must(pods.onSingle(t.Context(), queue))
 	c := &Nodes{Clock: w.clock, Metrics: w.metrics, Detail: detail}
 	for _, tt := range []struct {
 		nodes  int
@@ -161,5 +169,13 @@ func TestDetailComesBack(t *testing.T) {
 		if named != want || detail.Coarse() != tt.coarse {
 			t.Errorf("%d nodes: %d have an age of their own, want %d; coarse is %v", tt.nodes, named, want, detail.Coarse())
 		}
+	}
+	for queue.Len() > 0 {
+		request, _ := queue.Get()
+		w.run(pods, request.Namespace, request.Name)
+		queue.Done(request)
+	}
+	if _, families := samples(t, w.reg); families["karpenter_pods_state"] != 16 {
+		t.Errorf("%d pods have a state, want 16", families["karpenter_pods_state"])
 	}
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"context"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,8 @@ type Detail struct {
 	MaxNodes int
 
 	coarse atomic.Bool
+	// enqueue makes the controller Pods reconcile all pods; nil before it starts.
+	enqueue atomic.Pointer[func(context.Context) error]
 }
 
 // decide sets and returns whether there are too many nodes. It becomes false again at four fifths of MaxNodes.
@@ -102,15 +105,22 @@ func (c *Nodes) sumPods() {
 	}
 }
 
-// clearSums deletes the sums when single objects have series again. The series of a pod is written at its next reconcile.
-func (c *Nodes) clearSums() {
+// clearSums deletes the sums when single objects have series again. The controller Pods then reconciles all pods, which writes their
+// series.
+func (c *Nodes) clearSums(ctx context.Context) error {
 	if c.summed.IsZero() {
-		return
+		return nil
 	}
-	c.summed = time.Time{}
 	for _, vec := range append(c.Metrics.Nodes.PerResource(), c.Metrics.Pods.State) {
 		vec.Reset()
 	}
+	if enqueue := c.Detail.enqueue.Load(); enqueue != nil {
+		if err := (*enqueue)(ctx); err != nil {
+			return err
+		}
+	}
+	c.summed = time.Time{}
+	return nil
 }
 
 // stateLabels returns the label values of PodMetrics.State for a pod on a node with the labels l.

@@ -46,13 +46,15 @@ type told struct {
 func (c *Nodes) Name() string { return "metrics.node" }
 
 // Reconcile updates the metrics of all nodes. It is repeated after nodePeriod.
-func (c *Nodes) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) {
+func (c *Nodes) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	now, nodes := c.Clock.Now(), c.Cluster.Snapshot().Nodes()
 	if c.Detail.decide(len(nodes)) {
 		c.sum(nodes)
 		return ctrl.Result{RequeueAfter: nodePeriod}, nil
 	}
-	c.clearSums()
+	if err := c.clearSums(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	seen := make(map[string]told, len(c.last))
 	used, allocatable := model.Resources{}, model.Resources{}
 	for _, n := range nodes {

@@ -12,10 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -227,9 +230,29 @@ func (c *Pods) forget(key types.NamespacedName) {
 	delete(c.waiting, key)
 }
 
+// onSingle makes the queue get all pods when single objects have series again.
+func (c *Pods) onSingle(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	if c.Detail == nil {
+		return nil
+	}
+	enqueue := func(ctx context.Context) error {
+		pods := &corev1.PodList{}
+		if err := c.Client.List(ctx, pods, client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("list pods: %w", err)
+		}
+		for i := range pods.Items {
+			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&pods.Items[i])})
+		}
+		return nil
+	}
+	c.Detail.enqueue.Store(&enqueue)
+	return nil
+}
+
 // Register adds the controller to the manager.
 func (c *Pods) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).For(&corev1.Pod{}).
+		WatchesRawSource(source.Func(c.onSingle)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers.Number(c.CPUMillis, 1, 100), RateLimiter: workers.DefaultLimiter(),
 		}).
