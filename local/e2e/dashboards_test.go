@@ -26,7 +26,7 @@ import (
 // A prometheusServer is a Prometheus that scrapes the controller.
 type prometheusServer struct{ address string }
 
-// startPrometheus starts a real Prometheus. It skips the test if the program is not found.
+// startPrometheus starts a real Prometheus. The series get the labels that a ServiceMonitor gives them. It skips the test if the program is not found.
 func (s *scene) startPrometheus() prometheusServer {
 	s.t.Helper()
 	program, err := prometheus.Find("prometheus")
@@ -49,7 +49,8 @@ func (s *scene) startPrometheus() prometheusServer {
 	listener.Close()
 	dir := s.t.TempDir()
 	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 5s}\nrule_files: [rules.yaml]\n"+
-		"scrape_configs: [{job_name: karpenter, static_configs: [{targets: [%q]}]}]\n", recorded.Address("karpenter-metrics"))
+		"scrape_configs: [{job_name: karpenter, static_configs: [{targets: [%q], labels: {namespace: karpenter, service: karpenter, pod: karpenter-0}}]}]\n",
+		recorded.Address("karpenter-metrics"))
 	for name, text := range map[string]string{"prometheus.yml": config, "rules.yaml": string(rules)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			s.t.Fatal(err)
@@ -213,6 +214,15 @@ func TestDashboards(t *testing.T) {
 	s.resize("more", 1)
 	s.poll(ask(0))
 	t.Logf("%d queries have an answer", left)
+	for name, expr := range dashboardQueries(t) {
+		if !strings.Contains(strings.ToLower(name), "by namespace") {
+			continue
+		}
+		expr = fmt.Sprintf(`(%s) and on (namespace) label_replace(vector(1), "namespace", %q, "", "")`, expr, s.name)
+		if got, err := p.query(expr); err != nil || len(got) != 1 {
+			t.Errorf("%s has no series of namespace %s: %v, %v", name, s.name, got, err)
+		}
+	}
 	s.wantMoney(p)
 }
 
