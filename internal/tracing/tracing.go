@@ -3,9 +3,10 @@ package tracing
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
@@ -87,7 +88,7 @@ func attributesOf(pairs []any) []attribute.KeyValue {
 // Wanted reports whether the variables OTEL_* enable traces: an OTLP endpoint or an exporter is set, the exporter is not
 // none, and OTEL_SDK_DISABLED is not true.
 func Wanted(getenv func(string) string) bool {
-	if getenv("OTEL_SDK_DISABLED") == "true" || getenv("OTEL_TRACES_EXPORTER") == "none" {
+	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return false
 	}
 	return getenv("OTEL_TRACES_EXPORTER") != "" || getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
@@ -96,29 +97,45 @@ func Wanted(getenv func(string) string) bool {
 // Start returns a Tracer that exports as configured by the variables OTEL_*, nil if these do not enable traces. The exporters
 // read the endpoint, headers, certificates, timeout and compression from the environment. The SDK reads the sampler, its limits
 // and the batches. stop exports the remaining spans. It is never nil.
-func Start(ctx context.Context, version string, getenv func(string) string) (t *Tracer, stop func(context.Context) error, err error) {
+//
+// Values that are not supported are logged, and there is no tracer: OpenTelemetry requires that such values do not stop a program.
+func Start(ctx context.Context, log logr.Logger, version string, getenv func(string) string) (t *Tracer, stop func(context.Context) error) {
 	stop = func(context.Context) error { return nil }
 	if !Wanted(getenv) {
-		return nil, stop, nil
+		return nil, stop
 	}
-	exporter, err := exporterOf(ctx, getenv)
+	exporter, err := exporterOf(ctx, log, getenv)
 	if err != nil {
-		return nil, stop, err
+		log.Info("traces are off", "error", err.Error())
+		return nil, stop
 	}
 	// Attributes from the variables replace those given here.
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(),
 		resource.WithAttributes(attribute.String("service.name", "karpenter"), attribute.String("service.version", version)), resource.WithFromEnv())
-	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
-		return nil, stop, fmt.Errorf("read OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	if err != nil {
+		log.Info("attributes of traces are left out", "error", err.Error())
 	}
 	p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
-	return New(p), p.Shutdown, nil
+	return New(p), p.Shutdown
 }
 
-// exporterOf returns the exporter for the protocol in the variables. The default is http/protobuf, as in the specification.
-func exporterOf(ctx context.Context, getenv func(string) string) (sdktrace.SpanExporter, error) {
-	if name := getenv("OTEL_TRACES_EXPORTER"); name != "" && name != "otlp" {
-		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER: unknown exporter %q, use otlp or none", name)
+// exporterOf returns the exporter for the protocol in the variables. The default is http/protobuf, as in the specification. Of a
+// list of exporters it takes otlp and logs the others.
+func exporterOf(ctx context.Context, log logr.Logger, getenv func(string) string) (sdktrace.SpanExporter, error) {
+	var others []string
+	otlp := getenv("OTEL_TRACES_EXPORTER") == ""
+	for name := range strings.SplitSeq(getenv("OTEL_TRACES_EXPORTER"), ",") {
+		if name = strings.TrimSpace(name); name == "otlp" {
+			otlp = true
+		} else if name != "" {
+			others = append(others, name)
+		}
+	}
+	if !otlp {
+		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER: unknown exporter %q, use otlp or none", getenv("OTEL_TRACES_EXPORTER"))
+	}
+	if len(others) > 0 {
+		log.Info("ignored unknown exporters in OTEL_TRACES_EXPORTER", "exporters", others)
 	}
 	var client otlptrace.Client
 	switch protocol := cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf"); protocol {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -63,9 +65,9 @@ func TestExport(t *testing.T) {
 		"grpc": {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + listener.Addr().String(), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_SERVICE_NAME": "mine"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tracer, stop, err := Start(t.Context(), "1.2.3", env(t, pairs))
-			if err != nil || tracer == nil {
-				t.Fatalf("tracer %v, error %v", tracer, err)
+			tracer, stop := Start(t.Context(), logr.Discard(), "1.2.3", env(t, pairs))
+			if tracer == nil {
+				t.Fatal("there is no tracer")
 			}
 			ctx, endBatch := tracer.Span(t.Context(), Batch, "pods", 10)
 			_, endCall := tracer.Span(ctx, CloudCall+"Create", "nodepool", "default", "spot", true, "price", 0.5, "n", int64(3), 7, "no key")
@@ -93,27 +95,32 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// Traces are off unless a variable enables them. Unsupported values are errors.
+// Traces are off unless a variable enables them. Unsupported values are logged, and do not stop the program.
 func TestStart(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		pairs map[string]string
 		on    bool
-		err   string
+		log   string
 	}{
 		{"nothing", nil, false, ""},
 		{"other variables", map[string]string{"OTEL_SERVICE_NAME": "x"}, false, ""},
 		{"exporter none", map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, false, ""},
 		{"disabled", map[string]string{"OTEL_SDK_DISABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, false, ""},
+		{"disabled in capitals", map[string]string{"OTEL_SDK_DISABLED": "TRUE", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, false, ""},
 		{"endpoint of traces", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1/x"}, true, ""},
 		{"exporter otlp", map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, true, ""},
 		{"another exporter", map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, false, `OTEL_TRACES_EXPORTER: unknown exporter "zipkin"`},
 		{"another protocol", map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, false, `unknown protocol "http/json"`},
+		{"two exporters", map[string]string{"OTEL_TRACES_EXPORTER": "otlp,console"}, true, "console"},
+		{"attributes that cannot be read", map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_RESOURCE_ATTRIBUTES": "a"}, true, "attributes of traces"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tracer, stop, err := Start(t.Context(), "", env(t, tt.pairs))
-			if (tracer != nil) != tt.on || (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("tracer %v, error %v", tracer, err)
+			var lines []string
+			log := funcr.New(func(_, line string) { lines = append(lines, strings.ReplaceAll(line, `\"`, `"`)) }, funcr.Options{})
+			tracer, stop := Start(t.Context(), log, "", env(t, tt.pairs))
+			if got := strings.Join(lines, "\n"); (tracer != nil) != tt.on || (got != "") != (tt.log != "") || !strings.Contains(got, tt.log) {
+				t.Errorf("tracer %v, log %s", tracer, got)
 			}
 			if err := stop(t.Context()); err != nil {
 				t.Errorf("stop: %v", err)

@@ -162,10 +162,7 @@ func runProgram(
 		defer closeDecisions()
 		record = out
 	}
-	tracer, stopTracing, err := tracing.Start(ctx, version.Number, os.Getenv)
-	if err != nil {
-		return coded{exitUsage, err}
-	}
+	tracer, stopTracing := tracing.Start(ctx, log, version.Number, os.Getenv)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSpans)
 		defer cancel()
