@@ -81,3 +81,30 @@ func read(t *testing.T, path string) []byte {
 	}
 	return text
 }
+
+// The runbook of each alert is a page of the manual. Its address begins with the home page of the chart.
+func TestRunbooks(t *testing.T) {
+	var rules struct {
+		Groups []struct {
+			Rules []struct {
+				Alert       string
+				Annotations map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal(read(t, charts+"karpenter/alerts/rules.yaml"), &rules); err != nil {
+		t.Fatal(err)
+	}
+	home := load(t, "karpenter").Metadata.Home
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			page := r.Annotations["runbook"]
+			if _, err := os.Stat("../../" + page); err != nil {
+				t.Errorf("%s: %v", r.Alert, err)
+			}
+			if got, want := r.Annotations["runbook_url"], home+"/blob/main/"+page; got != want {
+				t.Errorf("%s: runbook_url is %s, want %s", r.Alert, got, want)
+			}
+		}
+	}
+}
