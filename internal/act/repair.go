@@ -131,14 +131,10 @@ func NoteReboot(ctx context.Context, c client.Client, claim *apiv1.NodeClaim, bo
 	return Patch(ctx, c, before, claim)
 }
 
-// EndReboot removes the boot ID and the time that NoteReboot wrote from the claim. If deadline is not zero, it is set as
-// the termination deadline.
-func EndReboot(ctx context.Context, c client.Client, claim *apiv1.NodeClaim, deadline time.Time) error {
+// EndReboot removes the boot ID and the time that NoteReboot wrote from the claim.
+func EndReboot(ctx context.Context, c client.Client, claim *apiv1.NodeClaim) error {
 	before := claim.DeepCopy()
 	annotate(claim, apiv1.RebootPreBootIDAnnotationKey, "")
 	annotate(claim, apiv1.RebootCalledAnnotationKey, "")
-	if !deadline.IsZero() {
-		Tighten(claim, deadline)
-	}
 	return Patch(ctx, c, before, claim)
 }

@@ -40,7 +40,7 @@ func (c *Cluster) fields(ctx context.Context) {
 		}
 		if len(lacks) > 0 {
 			c.found("crd-fields", finding.Warning, "upgrade the CRDs with the chart karpenter-crd",
-				"CustomResourceDefinition %s is older than this version: the API server removes %s from objects", want.Name, strings.Join(lacks, ", "))
+				"CustomResourceDefinition %s lacks fields of this version: the API server removes %s from objects", want.Name, strings.Join(lacks, ", "))
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case claim == nil || err != nil:
 		return ctrl.Result{}, err
 	case !condition.IsTrue(claim, apiv1.ConditionTypeRebooting): // an earlier end may have been interrupted before its last write
-		return claims.Settle(ctrl.Result{}, act.EndReboot(ctx, c.Client, claim, time.Time{}))
+		return claims.Settle(ctrl.Result{}, act.EndReboot(ctx, c.Client, claim))
 	}
 	nodes, err := lookup.NodesOf(ctx, c.Client, claim)
 	if err != nil {
@@ -161,33 +161,15 @@ func (c *Controller) noteIssued(ctx context.Context, v repair.View) error {
 }
 
 // end writes the result of the reboot to the claim. Then it removes the annotations of the reboot: without the boot ID, a
-// repetition of end could not tell whether the node has booted. If the node or its instance no longer exists, end deletes the
-// claim.
+// repetition of end could not tell whether the node has booted. If the node no longer exists, end deletes the claim instead.
 func (c *Controller) end(ctx context.Context, v repair.View, step repair.Step) error {
 	requested := condition.Get(v.Claim, apiv1.ConditionTypeRebooting).LastTransitionTime
-	issued := repair.IssuedAt(v.Claim)
-	operation, deadline, gone := operationID(v.Claim), time.Time{}, v.Node == nil
-	if bound, bounded, err := repair.RebootBound(v.Claim); gone && bounded && err == nil {
-		deadline = v.Now.Add(bound)
+	issued, operation := repair.IssuedAt(v.Claim), operationID(v.Claim)
+	write := c.writeResult
+	if v.Node == nil {
+		write = c.deleteClaim
 	}
-	if v.Node != nil {
-		if err := act.Fence(ctx, c.Client, v.Node, false, false); err != nil {
-			return client.IgnoreNotFound(err)
-		}
-	}
-	if gone {
-		if err := act.EndReboot(ctx, c.Client, v.Claim, deadline); err != nil {
-			return err
-		}
-	}
-	before := v.Claim.DeepCopy()
-	reason := apiv1.ReasonRebootFailed
-	if step.Result == repair.RebootSucceeded {
-		reason = apiv1.ReasonRebootSucceeded
-	}
-	condition.SetFalse(v.Claim, apiv1.ConditionTypeRebooting, reason, step.Cause, v.Now)
-	condition.Clear(v.Claim, apiv1.ConditionTypeDisruptionReason)
-	if err := act.PatchStatus(ctx, c.Client, before, v.Claim); err != nil {
+	if err := write(ctx, v, step); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -197,11 +179,40 @@ func (c *Controller) end(ctx context.Context, v repair.View, step repair.Step) e
 	if step.Result == repair.RebootSucceeded {
 		c.Metrics.Nodes.RebootRecoveryDurationSeconds.Observe(v.Now.Sub(issued).Seconds())
 	}
-	if !gone {
-		return act.EndReboot(ctx, c.Client, v.Claim, time.Time{})
+	if v.Node == nil {
+		return nil
 	}
-	_, err := act.DeleteClaim(ctx, c.Client, v.Claim)
-	return err
+	return act.EndReboot(ctx, c.Client, v.Claim)
+}
+
+// writeResult removes the taint of the reboot from the node and writes the result to the status of the claim.
+func (c *Controller) writeResult(ctx context.Context, v repair.View, step repair.Step) error {
+	if err := act.Fence(ctx, c.Client, v.Node, false, false); err != nil {
+		return err
+	}
+	before := v.Claim.DeepCopy()
+	reason := apiv1.ReasonRebootFailed
+	if step.Result == repair.RebootSucceeded {
+		reason = apiv1.ReasonRebootSucceeded
+	}
+	condition.SetFalse(v.Claim, apiv1.ConditionTypeRebooting, reason, step.Cause, v.Now)
+	condition.Clear(v.Claim, apiv1.ConditionTypeDisruptionReason)
+	return act.PatchStatus(ctx, c.Client, before, v.Claim)
+}
+
+// deleteClaim deletes the claim of a node that no longer exists. Then it bounds the drain, in case the node appears again. The
+// claim still has the condition Rebooting, so a deletion that failed is repeated.
+func (c *Controller) deleteClaim(ctx context.Context, v repair.View, _ repair.Step) error {
+	if deleted, err := act.DeleteClaim(ctx, c.Client, v.Claim); err != nil || !deleted {
+		return err
+	}
+	bound, bounded, err := repair.RebootBound(v.Claim)
+	if !bounded || err != nil {
+		return nil // without a bound, and with an invalid one, the drain has no deadline
+	}
+	before := v.Claim.DeepCopy()
+	act.Tighten(v.Claim, v.Now.Add(bound))
+	return client.IgnoreNotFound(act.Merge(ctx, c.Client, before, v.Claim))
 }
 
 // told reports the result of the reboot by metrics, events and logs.

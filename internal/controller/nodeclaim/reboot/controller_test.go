@@ -342,6 +342,39 @@ func (r *rig) refuseEnd(status bool) {
 	})
 }
 
+// The claim of a node that no longer exists is deleted, even if the first attempt fails. It has no deadline before it is deleted.
+func TestEndOfMissingNodeIsRepeated(t *testing.T) {
+	r := newRig(t, "0s")
+	r.after(5 * time.Second)
+	r.want("RebootIssued fenced x")
+	if err := r.Client.Delete(t.Context(), r.GetNode("node-a")); err != nil {
+		t.Fatal(err)
+	}
+	refused := false
+	r.c.Client = interceptor.NewClient(r.Client, interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			if !refused {
+				refused = true
+				return apierrors.NewConflict(schema.GroupResource{Resource: "nodeclaims"}, o.GetName(), nil)
+			}
+			return c.Delete(ctx, o, opts...)
+		},
+	})
+	r.after(21 * time.Minute)
+	if claim := r.GetClaim("a"); !refused || !claim.DeletionTimestamp.IsZero() || claim.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey] != "" {
+		t.Fatalf("after a refused deletion the claim is %v", claim.ObjectMeta)
+	}
+	r.after(time.Minute)
+	claim := &apiv1.NodeClaim{}
+	if err := r.Client.Get(t.Context(), client.ObjectKey{Name: "a"}, claim); err == nil &&
+		(claim.DeletionTimestamp.IsZero() || claim.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey] == "") {
+		t.Errorf("after the repetition the claim is %v", claim.ObjectMeta)
+	}
+	if r.count("recovery_timeout") != 1 {
+		t.Errorf("the result is counted %v times", r.count("recovery_timeout"))
+	}
+}
+
 func TestRegister(t *testing.T) {
 	mgr := world.Manager(t)
 	if err := (&Controller{Client: mgr.GetClient(), Cloud: &fakecloud.Cloud{}}).Register(mgr); err != nil {
