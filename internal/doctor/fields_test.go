@@ -25,7 +25,7 @@ func TestOldFields(t *testing.T) {
 	delete(spec, "replicas")
 	budgets := spec["disruption"].Properties["budgets"]
 	delete(budgets.Items.Schema.Properties, "schedule")
-	want := "CustomResourceDefinition nodepools.karpenter.sh is older than this version: " +
+	want := "CustomResourceDefinition nodepools.karpenter.sh lacks fields of this version: " +
 		"the API server removes spec.disruption.budgets[].schedule, spec.replicas from objects"
 	if text := look(t, server{"36", today}, "", append(running(), pools)...); !strings.Contains(text, "warning  crd-fields       "+want) {
 		t.Error(text)
