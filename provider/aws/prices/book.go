@@ -2,6 +2,7 @@ package prices
 
 import (
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,22 +67,42 @@ func New(c Config) *Book {
 		Help: "Spot prices in the last answer of EC2 that were ignored, because they are below 2% or above 1000% of the list price.",
 	})}
 	c.Metrics.MustRegister(b.ignored)
-	t := &table{onDemand: map[string]float64{}, guess: map[string]float64{}, revision: 1}
-	r, ok := c.Shipped.Region(c.Region)
-	if !ok {
-		r, _ = c.Shipped.Region(fallbackRegion)
+	region := c.Region
+	if _, ok := c.Shipped.Region(region); !ok {
+		region = fallbackRegion
 	}
-	for _, o := range r.Offers {
-		name := c.Shipped.Types[o.Type].Name
-		if o.OnDemand > 0 {
-			t.onDemand[name] = o.OnDemand
-		}
-		if o.Spot > 0 {
-			t.guess[name] = o.Spot
-		}
-	}
+	t := &table{revision: 1}
+	t.onDemand, t.guess = shippedPrices(c.Shipped, region, c.Region)
 	b.table.Store(t)
 	return b
+}
+
+// yuanPerDollar converts shipped prices, which are in dollars, for the regions of China, where EC2 and the Pricing API
+// return yuan. It need not be exact, because it only matters until list prices are read.
+const yuanPerDollar = 7.2
+
+// inChina reports whether prices of the region are in yuan.
+func inChina(region string) bool { return strings.HasPrefix(region, "cn-") }
+
+// shippedPrices returns the shipped list prices of a region, and its averages of spot prices, by type. They are in the
+// currency of the other region.
+func shippedPrices(c *shipped.Catalog, of, currencyOf string) (onDemand, spot map[string]float64) {
+	rate := 1.0
+	if inChina(currencyOf) {
+		rate = yuanPerDollar
+	}
+	onDemand, spot = map[string]float64{}, map[string]float64{}
+	r, _ := c.Region(of)
+	for _, o := range r.Offers {
+		name := c.Types[o.Type].Name
+		if o.OnDemand > 0 {
+			onDemand[name] = o.OnDemand * rate
+		}
+		if o.Spot > 0 {
+			spot[name] = o.Spot * rate
+		}
+	}
+	return onDemand, spot
 }
 
 // OnDemand returns the list price of a type, and false if it is not known.

@@ -132,6 +132,31 @@ func TestFallback(t *testing.T) {
 	wantPrice(t, "m5.large in an unknown region", 0.096)(other.OnDemand("m5.large"))
 }
 
+// In China, EC2 returns spot prices in yuan. Until list prices in yuan are read, the shipped prices are converted.
+func TestPricesOfChina(t *testing.T) {
+	l := &lists{err: errors.New("down")}
+	h := &history{records: []ec2types.SpotPrice{spotPrice("m5.large", "a", "0.3", 1)}}
+	b := book(t, "cn-north-1", l, h)
+	dollars := book(t, "us-east-1", l, h)
+	guess, _ := dollars.Spot("m5.large", "a")
+	wantPrice(t, "m5.large on spot, at first", guess*yuanPerDollar)(b.Spot("m5.large", "a"))
+	if err := b.Refresh(t.Context(), time.Unix(0, 0)); err == nil {
+		t.Error("no error")
+	}
+	list, _ := b.OnDemand("m5.large")
+	spot, _ := b.Spot("m5.large", "a")
+	if spot != 0.3 || spot >= list {
+		t.Errorf("spot costs %v, on-demand %v", spot, list)
+	}
+	l.err, l.byTenancy = nil, map[string][]string{
+		"Shared": {product("m5.large", "CNY", "0.9")}, "Dedicated": {product("m5.metal", "CNY", "40")},
+	}
+	if err := b.Refresh(t.Context(), time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	wantPrice(t, "m5.large of the price list", 0.9)(b.OnDemand("m5.large"))
+}
+
 // Prices are current when spot prices were read, or when attempts have failed for ten minutes.
 func TestCurrent(t *testing.T) {
 	denied, start := errors.New("denied"), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)

@@ -94,7 +94,7 @@ func (b *Book) list(ctx context.Context, tenancy, family string) (map[string]flo
 		},
 	})
 	currency := "USD"
-	if strings.HasPrefix(b.region, "cn-") {
+	if inChina(b.region) {
 		currency = "CNY"
 	}
 	out := map[string]float64{}
