@@ -302,6 +302,10 @@ func placeOf(group *placement.Group, o *model.Offering) Place {
 // reservation is paid for in any case. It is not zero, so that smaller instances are preferred to larger ones.
 const reservedShare = 1e-7
 
+// reservedPerVCPU stands for the on-demand price of a vCPU, in dollars per hour, in the price of a reserved offering whose type
+// has no on-demand price or is free.
+const reservedPerVCPU = 0.05
+
 // Price returns copies of base with prices filled in. An offering is available if its price is known and inStock
 // returns true. The price of a reserved offering always counts as known. inStock may set other fields of the
 // offering: how many instances are left in its reservation, and the quota that makes it unavailable. If only the
@@ -318,8 +322,7 @@ func Price(
 			known := true
 			switch o.CapacityType {
 			case apiv1.CapacityTypeReserved:
-				list, _ := prices.OnDemand(t.Name)
-				o.Price = list * reservedShare
+				o.Price = reservedPrice(t, prices)
 			case apiv1.CapacityTypeSpot:
 				o.Price, known = prices.Spot(t.Name, o.Zone)
 				o.Since = prices.SpotSince(t.Name, o.Zone)
@@ -333,6 +336,15 @@ func Price(
 		out[i] = &priced
 	}
 	return out
+}
+
+// reservedPrice returns the price of reserved offerings of the type. It is never 0.
+func reservedPrice(t *model.InstanceType, prices Prices) float64 {
+	list, known := prices.OnDemand(t.Name)
+	if !known || list <= 0 {
+		list = reservedPerVCPU * float64(t.Capacity[corev1.ResourceCPU]) / 1000
+	}
+	return list * reservedShare
 }
 
 // Zones returns the names of all zones in which EC2 offers some instance type, in order. It returns nil before the

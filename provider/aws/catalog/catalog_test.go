@@ -231,6 +231,35 @@ func TestTypeOfCapacityBlocksOnly(t *testing.T) {
 	}
 }
 
+// Reserved offerings are never free, so smaller types are preferred to larger ones also without on-demand prices.
+func TestReservedOfferingsWithoutOnDemandPrice(t *testing.T) {
+	c, fake, prices, _ := testCatalog(t)
+	large := info("m8g.xlarge", "arm64")
+	large.VCpuInfo.DefaultVCpus = aws.Int32(4)
+	fake.types, fake.sold = append(fake.types, large), append(fake.sold, offer("m8g.xlarge", "b"))
+	delete(prices.list, "m8g.large") // not known
+	prices.list["m5.large"] = 0      // by a discount of 100%
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	class, got := testClass(), map[string]float64{}
+	for _, name := range []string{"m5.large", "m8g.large", "m8g.xlarge"} {
+		class.Status.CapacityReservations = append(class.Status.CapacityReservations, awsv1.CapacityReservation{
+			ID: "cr-" + name, InstanceType: name, AvailabilityZone: "b", ReservationType: awsv1.CapacityReservationTypeDefault,
+		})
+	}
+	for _, it := range typesOf(t, c, class) {
+		for _, o := range it.Offerings {
+			if o.ReservationID != "" && o.Available {
+				got[it.Name] = o.Price
+			}
+		}
+	}
+	if got["m5.large"] <= 0 || got["m8g.large"] != got["m5.large"] || got["m8g.xlarge"] != 2*got["m8g.large"] {
+		t.Errorf("prices are %v", got)
+	}
+}
+
 // The number of branch interfaces is read from the shipped table, even for a type of which the table has no other
 // facts.
 func TestBranchInterfacesOfNewTypes(t *testing.T) {
