@@ -55,7 +55,7 @@ func (p *Provider) Controllers() []Controller {
 		p.offers.Task(),
 		p.prices.Task(c.Clock),
 		periodic.Task{Label: "providers.instancetype", Run: func(ctx context.Context) (time.Duration, error) {
-			return typesEvery, p.catalog.Refresh(ctx)
+			return typesEvery, p.refreshTypes(ctx)
 		}},
 		p.cluster.task(),
 	}

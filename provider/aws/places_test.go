@@ -258,6 +258,27 @@ func TestIsolatedVPC(t *testing.T) {
 	}
 }
 
+// In GovCloud, the table in the binary lacks prices of some types that EC2 offers. They are launched on demand at an
+// estimated price.
+func TestTypesWithoutListPrice(t *testing.T) {
+	w := newWorldOf(t, awsemu.Config{Region: "us-gov-east-1", Like: "us-east-1", Sells: []string{"m5a.*", "m6a.*"}})
+	p := w.startWith(t, func(*aws.Config) {})
+	w.class(t)
+	w.reconcile(t, "providers.instancetype", "")
+	w.reconcile(t, "providers.pricing", "")
+	list := map[string]float64{}
+	for _, it := range must(p.InstanceTypes(t.Context(), pool()))(t) {
+		for _, o := range it.Offerings {
+			if o.CapacityType == apiv1.CapacityTypeOnDemand && o.Available {
+				list[it.Name] = o.Price
+			}
+		}
+	}
+	if list["m6a.large"] <= 0 || list["m6a.large"] != list["m5a.large"] {
+		t.Errorf("m6a.large costs %v, m5a.large %v", list["m6a.large"], list["m5a.large"])
+	}
+}
+
 // must returns the result of a call, and ends the test if the call returns an error.
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {

@@ -154,7 +154,7 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	if _, err := p.cluster.Kubernetes(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.catalog.Refresh(ctx); err != nil {
+	if err := p.refreshTypes(ctx); err != nil {
 		err = fmt.Errorf("connect to EC2 in %s: %w", c.AWS.Region, err)
 		if !fault.Server(err) && !fault.Throttled(err) {
 			return nil, err
@@ -224,6 +224,19 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 	})
 	p.offers = upkeep.NewOffers(c.Client, p.catalog, c.Settings.ReservedCapacity, c.Metrics)
 	return p
+}
+
+// refreshTypes reads the instance types of the region, and estimates list prices that are not known.
+func (p *Provider) refreshTypes(ctx context.Context) error {
+	if err := p.catalog.Refresh(ctx); err != nil {
+		return err
+	}
+	vcpus := map[string]int64{}
+	for _, m := range p.catalog.Machines() {
+		vcpus[m.Name] = m.VCPU
+	}
+	p.prices.Estimate(ctx, vcpus)
+	return nil
 }
 
 // Name implements cloud.Provider.

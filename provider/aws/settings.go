@@ -67,7 +67,7 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 	f.StringVar(&s.ClusterCABundle, "cluster-ca-bundle", "",
 		"Base64-encoded CA bundle of the API server for nodes; empty means the one of the controller's client")
 	flagtype.Bool(f, &s.IsolatedVPC, "isolated-vpc", false,
-		"No internet access: Pricing is not called, built-in list prices are used; IAM is called for EC2NodeClasses with spec.role only")
+		"No internet access: Pricing is not called, built-in and estimated list prices are used; IAM is called for EC2NodeClasses with spec.role only")
 	flagtype.Bool(f, &s.EKSControlPlane, "eks-control-plane", false, "Read the Kubernetes version from EKS instead of the API server")
 	f.Float64Var(&s.VMMemoryOverheadPercent, "vm-memory-overhead-percent", catalog.DefaultMemoryOverhead,
 		"Fraction of memory (0.075 = 7.5%) reserved for the hypervisor")

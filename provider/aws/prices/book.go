@@ -22,7 +22,11 @@ type Book struct {
 	history  History
 	region   string
 	isolated bool
-	ignored  prometheus.Gauge
+	shipped  *shipped.Catalog
+	// ignored counts implausible spot prices, estimated the instance types with an estimated list price.
+	ignored, estimated prometheus.Gauge
+	// reported is true if estimates were logged.
+	reported atomic.Bool
 
 	// current is true once spot prices were read, or ten minutes (patience) after begun without them. begun is the Unix time
 	// of the first Refresh, 0 before it.
@@ -38,6 +42,10 @@ type Book struct {
 // table is immutable once stored.
 type table struct {
 	onDemand map[string]float64
+	// listed is true if list prices were read. Until then onDemand has the shipped prices, and estimate has list prices of
+	// types that are not in onDemand (see Estimate). Then estimate is nil.
+	listed   bool
+	estimate map[string]float64
 	// spot has spot prices by type and zone. It is nil until the price history was read.
 	spot map[place]float64
 	// since has the time since which each spot price is in force, as EC2 reported it.
@@ -62,11 +70,18 @@ type Config struct {
 
 // New returns a Book with the shipped prices.
 func New(c Config) *Book {
-	b := &Book{products: c.Products, history: c.History, region: c.Region, isolated: c.Isolated, ignored: prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "karpenter_cloudprovider_spot_prices_ignored",
-		Help: "Spot prices in the last answer of EC2 that were ignored, because they are below 2% or above 1000% of the list price.",
-	})}
-	c.Metrics.MustRegister(b.ignored)
+	b := &Book{
+		products: c.Products, history: c.History, region: c.Region, isolated: c.Isolated, shipped: c.Shipped,
+		ignored: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "karpenter_cloudprovider_spot_prices_ignored",
+			Help: "Spot prices in the last answer of EC2 that were ignored, because they are below 2% or above 1000% of the list price.",
+		}),
+		estimated: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "karpenter_cloudprovider_list_prices_estimated",
+			Help: "Instance types whose list price is estimated, because the price list of AWS was not read and the table in the binary lacks them.",
+		}),
+	}
+	c.Metrics.MustRegister(b.ignored, b.estimated)
 	region := c.Region
 	if _, ok := c.Shipped.Region(region); !ok {
 		region = fallbackRegion
@@ -105,9 +120,17 @@ func shippedPrices(c *shipped.Catalog, of, currencyOf string) (onDemand, spot ma
 	return onDemand, spot
 }
 
-// OnDemand returns the list price of a type, and false if it is not known.
+// OnDemand returns the list price of a type, and false if it is not known. Until list prices were read, it may be an
+// estimate.
 func (b *Book) OnDemand(instanceType string) (float64, bool) {
-	p, ok := b.table.Load().onDemand[instanceType]
+	return b.table.Load().list(instanceType)
+}
+
+func (t *table) list(instanceType string) (float64, bool) {
+	if p, ok := t.onDemand[instanceType]; ok {
+		return p, true
+	}
+	p, ok := t.estimate[instanceType]
 	return p, ok
 }
 
@@ -122,8 +145,7 @@ func (b *Book) Spot(instanceType, zone string) (float64, bool) {
 	if p, ok := t.guess[instanceType]; ok {
 		return p, true
 	}
-	p, ok := t.onDemand[instanceType]
-	return p, ok
+	return t.list(instanceType)
 }
 
 // SpotSince returns since when the spot price of a type in a zone is in force, zero if that is not known.
@@ -138,7 +160,7 @@ func (b *Book) Covers(_, _ string) (covers []commitment.Cover, fees float64) { r
 func (b *Book) Revision() uint64 { return b.table.Load().revision }
 
 // learnListed merges new list prices with the earlier ones. It removes none, because EC2 may still offer a type that is
-// missing from the price list. A type that EC2 does not offer has no offering anyway.
+// missing from the price list. A type that EC2 does not offer has no offering anyway. Estimates are removed.
 func (b *Book) learnListed(found map[string]float64) {
 	b.write.Lock()
 	defer b.write.Unlock()
@@ -146,10 +168,11 @@ func (b *Book) learnListed(found map[string]float64) {
 	next := *old
 	next.onDemand = maps.Clone(old.onDemand)
 	maps.Copy(next.onDemand, found)
-	if maps.Equal(next.onDemand, old.onDemand) {
-		return
+	next.listed, next.estimate = true, nil
+	b.estimated.Set(0)
+	if !maps.Equal(next.onDemand, old.onDemand) || len(old.estimate) > 0 {
+		next.revision++
 	}
-	next.revision++
 	b.table.Store(&next)
 }
 

@@ -140,6 +140,9 @@ func TestPricesOfChina(t *testing.T) {
 	dollars := book(t, "us-east-1", l, h)
 	guess, _ := dollars.Spot("m5.large", "a")
 	wantPrice(t, "m5.large on spot, at first", guess*yuanPerDollar)(b.Spot("m5.large", "a"))
+	b.Estimate(t.Context(), map[string]int64{"m8i.large": 2})
+	m7i, _ := dollars.OnDemand("m7i.large")
+	wantPrice(t, "m8i.large on demand, estimated", m7i*yuanPerDollar)(b.OnDemand("m8i.large"))
 	if err := b.Refresh(t.Context(), time.Unix(0, 0)); err == nil {
 		t.Error("no error")
 	}

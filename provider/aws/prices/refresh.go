@@ -40,6 +40,9 @@ var (
 func (b *Book) Refresh(ctx context.Context, now time.Time) error {
 	errs := parallel.All(ctx, func() error { return b.refreshOnDemand(ctx) }, func() error { return b.refreshSpot(ctx, now) })
 	listErr, spotErr := errs[0], errs[1]
+	if listErr != nil {
+		b.reportEstimates(ctx)
+	}
 	b.begun.CompareAndSwap(0, now.Unix())
 	if spotErr == nil || now.Sub(time.Unix(b.begun.Load(), 0)) >= patience {
 		b.current.Store(true)
@@ -179,12 +182,13 @@ const (
 )
 
 // believable returns a copy of spot in which each implausible price is replaced by the result of
-// before. If there is none, the entry is left out. If the list price of a type is not known, all
-// its spot prices are plausible.
+// before. If there is none, the entry is left out. If the list price of a type is not known or an
+// estimate, all its spot prices are plausible.
 func (b *Book) believable(ctx context.Context, spot map[place]float64) map[place]float64 {
 	out, bad, example := map[place]float64{}, 0, ""
+	lists := b.table.Load().onDemand
 	for at, price := range spot {
-		list, known := b.OnDemand(at.instanceType)
+		list, known := lists[at.instanceType]
 		if !known || price >= leastOfList*list && price <= mostOfList*list {
 			out[at] = price
 			continue
