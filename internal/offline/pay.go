@@ -71,6 +71,9 @@ func (c *Catalogue) priced(types []*model.InstanceType) []*model.InstanceType {
 		for n := range with.Offerings {
 			o := &with.Offerings[n]
 			if o.CapacityType == apiv1.CapacityTypeOnDemand {
+				if list, ok := c.paid.rules.ListPrices[t.Name]; ok {
+					o.Price, o.Available, o.Unpriced = list, o.Available || o.Unpriced, false
+				}
 				o.Covers, o.CoveredPrice = c.paid.rules.Covers(t.Name, o.Zone, o.Price)
 			}
 			if o.ReservationID == "" {

@@ -40,7 +40,7 @@ func (g *cataloguing) addFlags(c *cobra.Command) {
 	f.StringVar(&g.file, "catalog", "", "JSON file of instance types, in the format of karpenter catalog -o json (default: the built-in catalog)")
 	f.StringVar(&g.region, "region", offline.DefaultRegion, "Region of the built-in catalog (default: that of the nodes, or us-east-1)")
 	f.Lookup("region").DefValue = "" // the help text has the default
-	f.StringVar(&g.book, "price-book", "", "File of a price book, or of its ConfigMap: discounts, commitments and fees")
+	f.StringVar(&g.book, "price-book", "", "File of a price book, or of its ConfigMap: list prices, discounts, commitments and fees")
 	g.named = func() bool { return f.Changed("region") }
 }
 

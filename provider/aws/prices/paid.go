@@ -66,9 +66,17 @@ func NewPaid(c PaidConfig) *Paid {
 // OnDemand returns the price of an on-demand instance of the type by the rules, and false if its list price is not
 // known.
 func (p *Paid) OnDemand(instanceType string) (float64, bool) {
-	list, ok := p.List.OnDemand(instanceType)
 	s := p.state.Load()
+	list, ok := p.list(s, instanceType)
 	return s.rules.Price(instanceType, apiv1.CapacityTypeOnDemand, list, s.usage), ok
+}
+
+// list returns the list price of the price book, or else that of AWS.
+func (p *Paid) list(s *paid, instanceType string) (float64, bool) {
+	if own, ok := s.rules.ListPrices[instanceType]; ok {
+		return own, true
+	}
+	return p.List.OnDemand(instanceType)
 }
 
 // Spot returns the price of a spot instance of the type in the zone by the rules, and false if its spot price is not
@@ -87,12 +95,12 @@ func (p *Paid) SpotSince(instanceType, zone string) time.Time {
 // Covers returns the commitments that cover on-demand instances of the type in the zone, in the order in which they apply.
 // fees is the price of an instance that they cover wholly.
 func (p *Paid) Covers(instanceType, zone string) (covers []commitment.Cover, fees float64) {
-	rules := &p.state.Load().rules
-	if len(rules.Commitments) == 0 {
+	s := p.state.Load()
+	if len(s.rules.Commitments) == 0 {
 		return nil, 0
 	}
-	list, _ := p.List.OnDemand(instanceType)
-	return rules.Covers(instanceType, zone, list)
+	list, _ := p.list(s, instanceType)
+	return s.rules.Covers(instanceType, zone, list)
 }
 
 // Revision returns a number that changes whenever a price may change.
@@ -127,7 +135,7 @@ func (p *Paid) Refresh(ctx context.Context) error {
 		} else {
 			p.told = ""
 			log.FromContext(ctx).Info("applied price overrides", "ConfigMap", klog.KRef(p.Namespace, BookName),
-				"discounts", len(next.rules.Discounts), "fees", len(next.rules.Fees), "commitments", len(next.rules.Commitments))
+				"list-prices", len(next.rules.ListPrices), "discounts", len(next.rules.Discounts), "fees", len(next.rules.Fees), "commitments", len(next.rules.Commitments))
 		}
 	}
 	if next.usage, err = p.count(ctx, next.rules); err != nil {

@@ -61,6 +61,12 @@ func TestRules(t *testing.T) {
 			t.Errorf("error %v does not name %s", err, want)
 		}
 	}
+	_, err = ParseRules("listPrices: {m8i: 1, 'm8i.*': 1, m8i.large: 0, m8i.xlarge: 1e300}")
+	for _, want := range []string{`"m8i" is not`, `"m8i.*" is not`, "listPrices[m8i.large]", "listPrices[m8i.xlarge]"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not contain %s", err, want)
+		}
+	}
 	if _, err := ParseRules("discount: []"); err == nil {
 		t.Error("a misspelt field is passed over")
 	}
@@ -128,4 +134,27 @@ func TestPaid(t *testing.T) {
 	}
 	refresh(true)
 	price("without a book", "m5.large", 0.096)
+}
+
+// List prices of the price book replace those of AWS, and are used for discounts and commitments. They are also for types
+// whose list price is not known.
+func TestListPricesOfTheBook(t *testing.T) {
+	rules, err := ParseRules(`
+listPrices: {m8i.large: 0.2, m5.large: 0.1, x99.large: 1}
+discounts: [{match: {families: [m8i]}, percent: 10}]
+commitments: [{name: plan, usdPerHour: 5}]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewPaid(PaidConfig{List: isolated(t, "us-east-1")})
+	p.state.Store(&paid{rules: rules})
+	for name, want := range map[string]float64{"m8i.large": 0.18, "m5.large": 0.1, "x99.large": 1, "c5.large": 0.085, "x99.xlarge": 0} {
+		wantPrice(t, name, want)(p.OnDemand(name))
+	}
+	for name, want := range map[string]int64{"x99.large": 1e6, "c5.large": 85_000} {
+		if covers, _ := p.Covers(name, "a"); len(covers) != 1 || covers[0].Use != want {
+			t.Errorf("%s uses %v of the plan, want %d", name, covers, want)
+		}
+	}
 }

@@ -3,7 +3,9 @@ package prices
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -11,8 +13,11 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/glob"
 )
 
-// Rules are the content of the price book: the discounts, fees and commitments of the account.
+// Rules are the content of the price book: the list prices, discounts, fees and commitments of the account.
 type Rules struct {
+	// ListPrices replace the on-demand list prices of instance types, in dollars per hour. They may be of types whose list
+	// price is not known.
+	ListPrices map[string]float64 `json:"listPrices,omitempty"`
 	// Discounts are the discounts in order. The first that matches and is not used up applies.
 	Discounts []Discount `json:"discounts,omitempty"`
 	// Fees are added to the price of each node that they match. Examples are licences, agents and support.
@@ -52,8 +57,8 @@ type Fee struct {
 	USD   float64 `json:"usd"`
 }
 
-// maxFee is the largest fee, and the largest commitment of a Savings Plan, in dollars per hour. A larger amount is a
-// mistake, and prices would no longer be comparable.
+// maxFee is the largest fee, the largest list price and the largest commitment of a Savings Plan, in dollars per hour. A
+// larger amount is a mistake, and prices would no longer be comparable.
 const maxFee = 1_000_000
 
 // ParseRules parses a price book. The error names every invalid field.
@@ -62,7 +67,7 @@ func ParseRules(text string) (Rules, error) {
 	if err := yaml.UnmarshalStrict([]byte(text), &r); err != nil {
 		return Rules{}, fmt.Errorf("read price book: %w", err)
 	}
-	errs := r.prepareCommitments()
+	errs := append(r.prepareCommitments(), r.checkListPrices()...)
 	check := func(path string, m Match) {
 		for _, c := range m.CapacityTypes {
 			if c != apiv1.CapacityTypeOnDemand && c != apiv1.CapacityTypeSpot {
@@ -91,6 +96,19 @@ func ParseRules(text string) (Rules, error) {
 		return Rules{}, errors.Join(errs...)
 	}
 	return r, nil
+}
+
+// checkListPrices returns an error for each invalid list price, in the order of types.
+func (r *Rules) checkListPrices() (errs []error) {
+	for _, name := range slices.Sorted(maps.Keys(r.ListPrices)) {
+		if _, size, _ := strings.Cut(name, "."); size == "" || strings.ContainsAny(name, "*?") {
+			errs = append(errs, fmt.Errorf("listPrices: %q is not an instance type such as m8i.large", name))
+		}
+		if p := r.ListPrices[name]; !(p > 0 && p <= maxFee) { // also true for NaN
+			errs = append(errs, fmt.Errorf("listPrices[%s]: %v is not above 0 and at most %d", name, p, maxFee))
+		}
+	}
+	return errs
 }
 
 // fits reports whether the rule applies to the offering. byDefault are the capacity types of a Match without
