@@ -83,7 +83,7 @@ func TestSpotInterruption(t *testing.T) {
 }
 
 // During a zonal shift, EC2 does not list the instances of the zone. A process that starts then has never seen them. For it they are
-// not gone, so the garbage collection keeps their NodeClaims.
+// not gone, so the garbage collection keeps their NodeClaims, also until ARC answers.
 func TestUnlistedInstanceAfterRestart(t *testing.T) {
 	w := newWorldSelling(t, "m5.large")
 	shifts := func(c *aws.Config) { c.Settings.EnableZonalShift = true }
@@ -93,17 +93,19 @@ func TestUnlistedInstanceAfterRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := w.startWith(t, shifts)
-	if _, err := p.Get(t.Context(), i.ProviderID); !errors.Is(err, cloud.ErrNotFound) {
-		t.Errorf("before the shift is known: %v", err)
+	refused := func(when string) {
+		t.Helper()
+		var shifted *instances.ShiftedError
+		if _, err := p.Get(t.Context(), i.ProviderID); !errors.As(err, &shifted) {
+			t.Errorf("%s, get: %v, want a ShiftedError", when, err)
+		}
+		if err := p.Delete(t.Context(), w.load(t, "a")); !errors.As(err, &shifted) {
+			t.Errorf("%s, delete: %v, want a ShiftedError", when, err)
+		}
 	}
+	refused("before the shift is known")
 	w.reconcile(t, "zonalshift", "")
-	var shifted *instances.ShiftedError
-	if _, err := p.Get(t.Context(), i.ProviderID); !errors.As(err, &shifted) {
-		t.Errorf("get: %v, want a ShiftedError", err)
-	}
-	if err := p.Delete(t.Context(), w.load(t, "a")); !errors.As(err, &shifted) {
-		t.Errorf("delete: %v, want a ShiftedError", err)
-	}
+	refused("during the shift")
 	if err := w.control.ShiftBack(t.Context(), zone); err != nil {
 		t.Fatal(err)
 	}

@@ -207,7 +207,7 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 	})
 	meter := batch.NewMeter(c.Metrics)
 	p.instances = instances.New(ctx, instances.Config{
-		API: compute, Cluster: name, Clock: c.Clock, Meter: meter, Metrics: c.Metrics, Away: p.away(),
+		API: compute, Cluster: name, Clock: c.Clock, Meter: meter, Metrics: c.Metrics, Away: p.away(), Known: p.shifts.Known,
 		Reserved: c.Settings.ReservedCapacity,
 	})
 	p.shelf = launch.NewShelf(compute, name, c.Clock)

@@ -18,6 +18,7 @@ const (
 	DryRun           = "DryRunOperation"
 	Unauthorized     = "UnauthorizedOperation"
 	ReservationFull  = "ReservationCapacityExceeded"
+	NoResource       = "ResourceNotFoundException" // of EKS and ARC
 )
 
 // Denied reports whether the caller lacks a permission, or AWS rejected its credentials.

@@ -11,13 +11,18 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// A ShiftedError means that an instance is not changed because traffic is shifted away from its zone. The same call may
-// succeed after the shift.
+// A ShiftedError means that an instance is not changed because traffic is shifted away from its zone, or because that is not known
+// yet. The same call may succeed after the shift, or when the shifts are known.
 type ShiftedError struct {
 	what, instance, zone string
+	unknown              bool // it is not known whether traffic is shifted away from the zone
 }
 
 func (e *ShiftedError) Error() string {
+	if e.unknown {
+		return fmt.Sprintf("%s instance %s: zonal shifts are not known, because ARC has not answered since the start; retried until it does",
+			e.what, e.instance)
+	}
 	return fmt.Sprintf("%s instance %s: a zonal shift away from zone %s is active, retried until it ends", e.what, e.instance, e.zone)
 }
 
@@ -25,7 +30,8 @@ func (e *ShiftedError) Error() string {
 // in the zone. EC2 may not list all instances of an impaired zone, and a missing one would count as terminated. A nil
 // shifted does nothing.
 type shifted struct {
-	away func(ctx context.Context, i Instance) bool
+	away  func(ctx context.Context, i Instance) bool
+	known func() bool // Config.Known
 
 	mu   sync.Mutex // guards seen
 	seen map[string]Instance
@@ -42,18 +48,24 @@ func (s *shifted) get(ctx context.Context, id string) (Instance, bool) {
 	return i, ok && s.away(ctx, i)
 }
 
-// refuse returns a ShiftedError if traffic is shifted away from the zone of the instance.
+// refuse returns a ShiftedError if traffic is shifted away from the zone of the instance, or if the shifts are not known yet.
 func (s *shifted) refuse(ctx context.Context, what, id string) error {
 	if i, away := s.get(ctx, id); away {
 		return &ShiftedError{what: what, instance: id, zone: i.Zone}
 	}
+	if s != nil && !s.known() {
+		return &ShiftedError{what: what, instance: id, unknown: true}
+	}
 	return nil
 }
 
-// refuseUnknown returns a ShiftedError if traffic is shifted away from the zone of an instance that EC2 does not find. The instance may
-// exist nevertheless: it need not be stored, because the process may have started during the shift, and EC2 may have stopped listing it
-// before the shift was known.
+// refuseUnknown returns a ShiftedError if traffic is, or may be, shifted away from the zone of an instance that EC2 does not find.
+// The instance may exist nevertheless: it need not be stored, because the process may have started during the shift, and EC2 may
+// have stopped listing it before the shift was known.
 func (s *shifted) refuseUnknown(ctx context.Context, id, zone string) error {
+	if s != nil && !s.known() {
+		return &ShiftedError{what: "find", instance: id, unknown: true}
+	}
 	if s == nil || !s.away(ctx, Instance{ID: id, Zone: zone}) {
 		return nil
 	}

@@ -59,6 +59,8 @@ type Config struct {
 	// Away reports whether traffic is shifted away from the zone of an instance. It is nil unless --enable-zonal-shift
 	// is set.
 	Away func(ctx context.Context, i Instance) bool
+	// Known reports whether Away knows the zonal shifts. It is called only if Away is not nil.
+	Known func() bool
 }
 
 // New returns a Store. Its batches end when ctx is done.
@@ -69,7 +71,7 @@ func New(ctx context.Context, c Config) *Store {
 	}, []string{"zone", "zone_id"})}
 	c.Metrics.MustRegister(s.failures)
 	if c.Away != nil {
-		s.shifted = &shifted{away: c.Away, seen: map[string]Instance{}}
+		s.shifted = &shifted{away: c.Away, known: c.Known, seen: map[string]Instance{}}
 	}
 	s.describe = batch.New(ctx, batch.Config[string, Instance]{
 		Name: "describe_instances", Clock: c.Clock, Window: window, Meter: c.Meter, Call: s.describeAll,
@@ -100,8 +102,8 @@ func (s *Store) Get(ctx context.Context, id string) (Instance, error) {
 	return i, err
 }
 
-// GetIn is Get for an instance of a known zone. If EC2 does not find the instance and traffic is shifted away from that zone, it returns
-// a ShiftedError instead of cloud.ErrNotFound.
+// GetIn is Get for an instance of a known zone. If EC2 does not find the instance and traffic is, or may be, shifted away from that
+// zone, it returns a ShiftedError instead of cloud.ErrNotFound.
 func (s *Store) GetIn(ctx context.Context, zone, id string) (Instance, error) {
 	i, err := s.Get(ctx, id)
 	if errors.Is(err, cloud.ErrNotFound) {
@@ -197,7 +199,7 @@ func (s *Store) describeAll(ctx context.Context, ids []string) []batch.Result[In
 }
 
 // Terminate starts the termination of an instance. It returns cloud.ErrNotFound if the instance does not exist, and a
-// ShiftedError if traffic is shifted away from its zone.
+// ShiftedError if traffic is, or may be, shifted away from its zone.
 func (s *Store) Terminate(ctx context.Context, i Instance) error {
 	if err := s.shifted.refuse(ctx, "terminate", i.ID); err != nil {
 		return err
@@ -224,7 +226,7 @@ func (s *Store) endAll(ctx context.Context, ids []string) []batch.Result[struct{
 }
 
 // Reboot requests the reboot of an instance. EC2 accepts the request before the instance shuts down. Reboot returns
-// cloud.ErrNotFound if the instance does not exist, and a ShiftedError if traffic is shifted away from its zone.
+// cloud.ErrNotFound if the instance does not exist, and a ShiftedError if traffic is, or may be, shifted away from its zone.
 func (s *Store) Reboot(ctx context.Context, id string) error {
 	if err := s.shifted.refuse(ctx, "reboot", id); err != nil {
 		return err
@@ -240,7 +242,7 @@ func (s *Store) Reboot(ctx context.Context, id string) error {
 }
 
 // Tag adds tags to an instance. It returns cloud.ErrNotFound if the instance does not exist, and a ShiftedError if
-// traffic is shifted away from the zone of the instance.
+// traffic is, or may be, shifted away from the zone of the instance.
 func (s *Store) Tag(ctx context.Context, id string, tags map[string]string) error {
 	if err := s.shifted.refuse(ctx, "tag", id); err != nil {
 		return err

@@ -217,7 +217,7 @@ func TestShiftedInstancesAreNotChanged(t *testing.T) {
 	f := &fleet{known: map[string]bool{"i-1": true}}
 	s := New(t.Context(), Config{
 		API: f, Cluster: "c", Clock: clock.RealClock{}, Metrics: prometheus.NewRegistry(),
-		Away: func(_ context.Context, i Instance) bool { return i.ZoneID == "" },
+		Away: func(_ context.Context, i Instance) bool { return i.ZoneID == "" }, Known: func() bool { return true },
 	})
 	i, err := s.Get(t.Context(), "i-1")
 	if err != nil || i.ZoneID != "" {
@@ -233,6 +233,36 @@ func TestShiftedInstancesAreNotChanged(t *testing.T) {
 	}
 	if !slices.Equal(f.calls, []string{"describe 1"}) {
 		t.Errorf("calls are %v", f.calls)
+	}
+}
+
+// While it is not known whether traffic is shifted away from a zone, no instance is changed, and one that EC2 does not find is not
+// taken for ended.
+func TestUnknownShifts(t *testing.T) {
+	f, known := &fleet{known: map[string]bool{"i-1": true}}, false
+	s := New(t.Context(), Config{
+		API: f, Cluster: "c", Clock: clock.RealClock{}, Metrics: prometheus.NewRegistry(),
+		Away: func(context.Context, Instance) bool { return false }, Known: func() bool { return known },
+	})
+	i, err := s.GetIn(t.Context(), "a", "i-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lost := s.GetIn(t.Context(), "a", "i-2")
+	for what, err := range map[string]error{
+		"get": lost, "reboot": s.Reboot(t.Context(), i.ID), "terminate": s.Terminate(t.Context(), i), "tag": s.Tag(t.Context(), i.ID, nil),
+	} {
+		var shifted *ShiftedError
+		if !errors.As(err, &shifted) || errors.Is(err, cloud.ErrNotFound) || !strings.Contains(err.Error(), "ARC has not answered") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	known = true
+	if _, err := s.GetIn(t.Context(), "a", "i-2"); !errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("with known shifts, get: %v", err)
+	}
+	if err := s.Terminate(t.Context(), i); err != nil {
+		t.Errorf("with known shifts, terminate: %v", err)
 	}
 }
 

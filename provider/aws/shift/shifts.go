@@ -20,6 +20,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 )
 
@@ -55,10 +56,11 @@ type Shifts struct {
 	mu       sync.Mutex           // guards the rest
 	until    map[string]time.Time // the end of each shift, by zone ID
 	next     time.Time            // the earliest end of a shift, zero for none
+	known    bool                 // see Known
 	revision uint64
 }
 
-// New returns a Shifts without any shifts.
+// New returns a Shifts without any shifts. They are not known yet.
 func New(c Config) *Shifts { return &Shifts{Config: c, until: map[string]time.Time{}} }
 
 // Away reports whether traffic is shifted away from the zone with the ID.
@@ -67,6 +69,15 @@ func (s *Shifts) Away(zoneID string) bool {
 	defer s.mu.Unlock()
 	until, ok := s.until[zoneID]
 	return ok && s.Clock.Now().Before(until)
+}
+
+// Known reports whether a call of Refresh has got an answer. Until then, Away returns false although traffic may be shifted away
+// from a zone. A missing permission is an answer, and so is that EKS or ARC does not have the cluster: another call would return
+// the same, so the cluster counts as one without shifts. No connection, throttling and errors inside AWS are none.
+func (s *Shifts) Known() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known
 }
 
 // Any reports whether traffic is shifted away from some zone.
@@ -109,15 +120,16 @@ func (s *Shifts) Task() periodic.Task {
 // that ARC no longer lists is over immediately. After an error of ARC, known shifts stay until they expire. If the pools
 // cannot be listed, the next call publishes the events. Calls must not overlap.
 func (s *Shifts) Refresh(ctx context.Context) error {
-	arn, err := s.Cluster(ctx)
+	list, err := s.ask(ctx)
 	if err != nil {
+		if fault.Denied(err) || fault.Code(err) == fault.NoResource {
+			s.mu.Lock()
+			s.known = true
+			s.mu.Unlock()
+		}
 		return err
 	}
-	out, err := s.API.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(arn)})
-	if err != nil {
-		return fmt.Errorf("read zonal shifts of %s: %w", arn, err)
-	}
-	began, ended := s.take(out.ZonalShifts)
+	began, ended := s.take(list)
 	for _, zone := range began {
 		log.FromContext(ctx).Info("zonal shift began, no nodes are launched or disrupted voluntarily in this zone", "zone-id", zone)
 	}
@@ -126,6 +138,19 @@ func (s *Shifts) Refresh(ctx context.Context) error {
 	}
 	s.untold.began, s.untold.ended = append(s.untold.began, began...), append(s.untold.ended, ended...)
 	return s.tell(ctx)
+}
+
+// ask returns the zonal shifts of the cluster.
+func (s *Shifts) ask(ctx context.Context) ([]arctypes.ZonalShiftInResource, error) {
+	arn, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.API.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(arn)})
+	if err != nil {
+		return nil, fmt.Errorf("read zonal shifts of %s: %w", arn, err)
+	}
+	return out.ZonalShifts, nil
 }
 
 // take replaces the stored shifts, and returns the IDs of the zones whose shift has begun or ended.
@@ -153,7 +178,7 @@ func (s *Shifts) take(list []arctypes.ZonalShiftInResource) (began, ended []stri
 	if !maps.Equal(fresh, s.until) {
 		s.revision++
 	}
-	s.until, s.next = fresh, time.Time{}
+	s.until, s.next, s.known = fresh, time.Time{}, true
 	for _, until := range fresh {
 		if s.next.IsZero() || until.Before(s.next) {
 			s.next = until

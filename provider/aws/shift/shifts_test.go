@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	arctypes "github.com/aws/aws-sdk-go-v2/service/arczonalshift/types"
+	"github.com/aws/smithy-go"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
@@ -113,6 +114,40 @@ func TestShifts(t *testing.T) {
 	refresh()
 	if !s.Away("az1") || s.Away("az2") || !slices.ContainsFunc(told, func(e string) bool { return strings.HasPrefix(e, "in-b ZonalShiftCleared") }) {
 		t.Errorf("away %v %v, told %v", s.Away("az1"), s.Away("az2"), told)
+	}
+}
+
+// The shifts are known when ARC has answered, also if the answer is that the cluster cannot be read. Any other failure may hide a
+// shift.
+func TestKnown(t *testing.T) {
+	answer := func(code string) error { return &smithy.GenericAPIError{Code: code} }
+	for _, tt := range []struct {
+		name         string
+		cluster, arc error
+		want         bool
+	}{
+		{"no shift", nil, nil, true},
+		{"no permission", nil, answer("AccessDeniedException"), true},
+		{"not registered with ARC", nil, answer("ResourceNotFoundException"), true},
+		{"no permission to describe the cluster", answer("AccessDeniedException"), nil, true},
+		{"throttled", nil, answer("ThrottlingException"), false},
+		{"error of AWS", nil, answer("InternalServerException"), false},
+		{"no connection", nil, errors.New("away"), false},
+		{"no connection to EKS", errors.New("away"), nil, false},
+	} {
+		s := New(Config{
+			API: &arc{err: tt.arc}, Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
+			Cluster: func(context.Context) (string, error) { return "arn", tt.cluster },
+		})
+		if s.Known() {
+			t.Errorf("%s: known before the first call", tt.name)
+		}
+		if err := s.Refresh(t.Context()); (err == nil) != (tt.cluster == nil && tt.arc == nil) {
+			t.Errorf("%s: refresh: %v", tt.name, err)
+		}
+		if s.Known() != tt.want {
+			t.Errorf("%s: known is %v, want %v", tt.name, s.Known(), tt.want)
+		}
 	}
 }
 
