@@ -20,7 +20,7 @@ import (
 )
 
 // NoticeSources implements cloud.Notifier. The sources are the interruption queue if there is one, status checks, and
-// capacity reservations that end.
+// capacity blocks that end. Nodes in blocks may exist from a time when the feature gate ReservedCapacity was on.
 func (p *Provider) NoticeSources() []cloud.NoticeSource {
 	c := p.config
 	sources := []cloud.NoticeSource{
@@ -31,10 +31,7 @@ func (p *Provider) NoticeSources() []cloud.NoticeSource {
 		consumer.Rebalance = c.Settings.ReplaceOnRebalance
 		sources = append(sources, consumer)
 	}
-	if c.Settings.ReservedCapacity {
-		sources = append(sources, upkeep.Expiration{Reservations: *p.reservations()})
-	}
-	return sources
+	return append(sources, upkeep.Expiration{Reservations: *p.reservations(), Blocks: p.reserved})
 }
 
 // A statusBreaker bounds how many instances are terminated at the same time because of status checks and scheduled events.

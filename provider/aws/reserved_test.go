@@ -242,9 +242,18 @@ func TestReservationEnds(t *testing.T) {
 	}
 }
 
-// Nodes of a capacity block are removed before the block ends.
+// Nodes of a capacity block are removed before the block ends, also if no class selects the block any more, and if the feature gate
+// was turned off.
 func TestBlockEnds(t *testing.T) {
-	w := newWorld(t)
+	for name, tt := range map[string]struct{ deselect, gateOff bool }{
+		"selected": {}, "no longer selected": {deselect: true}, "gate off": {gateOff: true},
+	} {
+		t.Run(name, func(t *testing.T) { testBlockEnds(t, tt.deselect, tt.gateOff) })
+	}
+}
+
+func testBlockEnds(t *testing.T, deselect, gateOff bool) {
+	w := newWorldSelling(t, "p5.48xlarge")
 	p := w.start(t)
 	w.reserve(t, control.Reservation{Type: "p5.48xlarge", Zone: "us-east-1a", Count: 1, Block: true, For: control.Duration(90 * time.Minute)})
 	c := w.claim("a")
@@ -252,14 +261,19 @@ func TestBlockEnds(t *testing.T) {
 	c.Finalizers = []string{apiv1.TerminationFinalizer}
 	w.store(t, c)
 	w.launched(t, "a", create(t, p, c))
+	if deselect {
+		w.respec(t, func(s *awsv1.EC2NodeClassSpec) {
+			s.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: "cr-00000000000000000"}}
+		})
+	}
+	if gateOff {
+		w.startWith(t, func(c *aws.Config) { c.Settings.ReservedCapacity = false })
+	}
 	w.reconcile(t, "capacityreservation.expiration", "")
 	if !w.load(t, "a").DeletionTimestamp.IsZero() {
 		t.Fatal("the claim goes too early")
 	}
-	later := w.startWith(t, func(c *aws.Config) { c.Clock = lateClock{} })
-	if _, err := later.InstanceTypes(t.Context(), pool()); err != nil {
-		t.Fatal(err)
-	}
+	w.startWith(t, func(c *aws.Config) { c.Clock, c.Settings.ReservedCapacity = lateClock{}, !gateOff })
 	expiring := w.reconcile(t, "capacityreservation.expiration", "")
 	if expiring.RequeueAfter <= 0 || w.load(t, "a").DeletionTimestamp.IsZero() {
 		t.Errorf("the claim stays although its block ends; again in %v", expiring.RequeueAfter)

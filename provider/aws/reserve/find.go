@@ -3,6 +3,7 @@ package reserve
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -178,6 +179,23 @@ func convert(f ec2types.CapacityReservation, now time.Time) (awsv1.CapacityReser
 		c.State = awsv1.CapacityReservationStateExpiring
 	}
 	return c, true
+}
+
+// EndingBlocks returns which of the reservations are capacity blocks that end within 40 minutes (handover). It makes one call for
+// each ID, because EC2 refuses a call if it does not know one of its IDs. With the error, it returns those that are known to end.
+func (r *Reservations) EndingBlocks(ctx context.Context, ids []string) (map[string]bool, error) {
+	out, now := map[string]bool{}, r.clock.Now()
+	var errs []error
+	for _, id := range ids {
+		found, err := r.ask(ctx, []awsv1.CapacityReservationSelectorTerm{{ID: id}})
+		errs = append(errs, err)
+		for _, f := range found {
+			if c, ok := convert(f, now); ok && Expiring(c, now) {
+				out[c.ID] = true
+			}
+		}
+	}
+	return out, errors.Join(errs...)
 }
 
 // Expiring reports whether the reservation is a capacity block that ends within 40 minutes (handover).

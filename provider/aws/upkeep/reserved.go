@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -116,9 +117,20 @@ func (r *Reservations) relabel(ctx context.Context, o client.Object) error {
 	return nil
 }
 
+// Blocks returns which of the capacity reservations are capacity blocks that end soon. It may return some of them together with an
+// error.
+type Blocks interface {
+	EndingBlocks(ctx context.Context, ids []string) (map[string]bool, error)
+}
+
 // An Expiration is the source of notices for claims in capacity blocks that end soon, so that their pods move before
 // EC2 terminates the instances.
-type Expiration struct{ Reservations }
+type Expiration struct {
+	Reservations
+	// Blocks is called for blocks that no node class lists. The selector of a class may already have the next block, and with the
+	// feature gate ReservedCapacity off no class lists any.
+	Blocks Blocks
+}
 
 var _ cloud.NoticeSource = Expiration{}
 
@@ -142,6 +154,11 @@ func (e Expiration) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 			ends[c.ID] = ends[c.ID] || reserve.Expiring(c, now)
 		}
 	}
+	unlisted, err := e.Blocks.EndingBlocks(ctx, unlistedBlocks(claims, ends))
+	if err != nil { // the other blocks must not wait for it
+		log.FromContext(ctx).Error(err, "failed to read capacity blocks that no EC2NodeClass selects, retrying")
+	}
+	maps.Copy(ends, unlisted)
 	for _, c := range claims {
 		if ends[c.Labels[awsv1.LabelCapacityReservationID]] {
 			batch.Notices = append(batch.Notices, cloud.Notice{
@@ -150,6 +167,19 @@ func (e Expiration) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 		}
 	}
 	return batch, nil
+}
+
+// unlistedBlocks returns the IDs of the capacity blocks of the claims that are not in the map, in order.
+func unlistedBlocks(claims []*apiv1.NodeClaim, listed map[string]bool) []string {
+	ids := map[string]bool{}
+	for _, c := range claims {
+		id := c.Labels[awsv1.LabelCapacityReservationID]
+		_, known := listed[id]
+		if !known && id != "" && c.Labels[awsv1.LabelCapacityReservationType] == string(awsv1.CapacityReservationTypeCapacityBlock) {
+			ids[id] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(ids))
 }
 
 // complain returns an error if actions failed, so that Receive is called again soon.
