@@ -18,11 +18,11 @@ const (
 	shortageLife = 3 * time.Minute
 	// shortageLongest is the maximum duration that the doubling gives.
 	shortageLongest = 30 * time.Minute
-	// unsupportedLife is how long an offering is unavailable after EC2 reported that the zone does not offer the type.
-	unsupportedLife = 6 * time.Hour
+	// notSoldLife is how long an offering is unavailable after EC2 reported that the zone does not offer the type.
+	notSoldLife = 6 * time.Hour
 	// calm is the time after the end of a shortage within which a new refusal counts as a further one in a row.
 	calm = 10 * time.Minute
-	// familySizes is a number of sizes of one family. If at least that many are unavailable in a zone with one capacity type,
+	// familySizes is a number of sizes of one family. If at least that many have no capacity in a zone with one capacity type,
 	// all types of the family are treated as unavailable there with that capacity type.
 	familySizes = 4
 )
@@ -36,7 +36,7 @@ type Shortages struct {
 	current  map[shortage]strike
 	past     map[shortage]strike // ended less than calm ago: if they recur, they last longer
 	quotas   map[quota]used
-	sizes    map[familyIn]int // how many types of a family are unavailable in a zone with a capacity type
+	sizes    map[familyIn]int // how many types of a family have no capacity in a zone with a capacity type
 	next     time.Time        // the next time at which forget must change something, zero for never
 	revision uint64
 }
@@ -56,14 +56,13 @@ type shortage struct {
 	Place
 }
 
-// ofType reports whether the shortage counts for familyShort: it concerns a type in a zone, not only in a placement
-// group or a reservation.
-func (k shortage) ofType() bool { return k.Type != "" && k.Group == "" && k.Reservation == "" }
-
 // A strike has the end and the duration of a shortage.
 type strike struct {
 	until time.Time
 	life  time.Duration
+	// size is true if the shortage counts for familyShort: the zone has no capacity for the type. This is false for a shortage in a
+	// placement group or a reservation only, and for a launch that is not supported.
+	size bool
 }
 
 // A quota identifies a quota of the account: the vCPUs that instances of some families use with one capacity type.
@@ -92,28 +91,34 @@ type Place struct{ Group, Partition string }
 // MarkOffering records that the zone has no capacity for the type with the capacity type. The record applies to the
 // place only: to the partition if there is one, or else to the group if there is one.
 func (s *Shortages) MarkOffering(instanceType, zone, capacityType string, in Place) {
-	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType, Place: in}, shortageLife)
+	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType, Place: in}, strike{life: shortageLife, size: in.Group == ""})
 }
 
 // MarkReservation records that the type cannot be launched in the capacity reservation in the zone, for another reason
 // than that the reservation is full.
 func (s *Shortages) MarkReservation(instanceType, zone, id string) {
-	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: apiv1.CapacityTypeReserved, Reservation: id}, shortageLife)
+	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: apiv1.CapacityTypeReserved, Reservation: id}, strike{life: shortageLife})
 }
 
-// MarkUnsupported records that the zone does not offer the type, although EC2 lists it. As in MarkOffering, the record
-// applies to the place only, because the type may be unsupported only there.
+// MarkUnsupported records that the launch is not supported. The cause may be the tenancy, the image or an option of one node class,
+// so the record says nothing about other types, and lasts no longer than one of MarkOffering. It applies to the place, as there.
 func (s *Shortages) MarkUnsupported(instanceType, zone, capacityType string, in Place) {
-	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType, Place: in}, unsupportedLife)
+	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType, Place: in}, strike{life: shortageLife})
+}
+
+// MarkNotSold records that the zone does not offer the type, although EC2 lists it. As in MarkOffering, the record
+// applies to the place only, because the type may be unsupported only there.
+func (s *Shortages) MarkNotSold(instanceType, zone, capacityType string, in Place) {
+	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType, Place: in}, strike{life: notSoldLife})
 }
 
 // MarkCapacityType records that nothing can be launched with the capacity type.
 func (s *Shortages) MarkCapacityType(capacityType string) {
-	s.mark(shortage{CapacityType: capacityType}, shortageLife)
+	s.mark(shortage{CapacityType: capacityType}, strike{life: shortageLife})
 }
 
 // MarkSubnet records that the subnet has no free addresses.
-func (s *Shortages) MarkSubnet(id string) { s.mark(shortage{Subnet: id}, shortageLife) }
+func (s *Shortages) MarkSubnet(id string) { s.mark(shortage{Subnet: id}, strike{life: shortageLife}) }
 
 // MarkQuota records that the account's quota for the type does not allow this number of further vCPUs with the
 // capacity type.
@@ -130,25 +135,31 @@ func (s *Shortages) MarkQuota(instanceType, capacityType string, vcpus int64) {
 	s.revision++
 }
 
-func (s *Shortages) mark(k shortage, life time.Duration) {
+// mark records a shortage with the life and the size of v.
+func (s *Shortages) mark(k shortage, v strike) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget()
-	if now, is := s.current[k]; is { // several refusals during one shortage count once
-		life = max(life, now.life)
+	now, is := s.current[k]
+	if is { // several refusals during one shortage count once
+		v.life = max(v.life, min(now.life, shortageLongest))
 	} else {
 		s.revision++
-		if k.ofType() {
-			s.sizes[k.family()]++
-		}
 	}
 	if before, was := s.past[k]; was {
-		life = max(life, min(2*before.life, shortageLongest))
+		v.life = max(v.life, min(2*before.life, shortageLongest))
 		delete(s.past, k)
 	}
-	until := s.clock.Now().Add(life)
-	s.current[k] = strike{until: until, life: life}
-	s.due(until)
+	if v.until = s.clock.Now().Add(v.life); v.until.Before(now.until) {
+		v.until = now.until
+	}
+	if v.size && !now.size {
+		s.sizes[k.family()]++
+		s.revision++
+	}
+	v.size = v.size || now.size
+	s.current[k] = v
+	s.due(v.until)
 }
 
 // due makes forget act at the given time at the latest. The caller holds mu.
@@ -181,7 +192,7 @@ func (s *Shortages) forget() {
 			continue
 		}
 		delete(s.current, k)
-		if k.ofType() {
+		if v.size {
 			s.sizes[k.family()]--
 		}
 		s.past[k] = v
@@ -255,7 +266,7 @@ func (s *Shortages) is(k shortage) bool {
 	return ok
 }
 
-// familyShort reports whether at least familySizes sizes of the type's family are unavailable in the zone with the
+// familyShort reports whether at least familySizes sizes of the type's family have no capacity in the zone with the
 // capacity type. The caller holds mu.
 func (s *Shortages) familyShort(a Ask) bool {
 	return s.sizes[shortage{Type: a.Type, Zone: a.Zone, CapacityType: a.CapacityType}.family()] >= familySizes

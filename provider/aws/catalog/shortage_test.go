@@ -36,9 +36,49 @@ func TestShortagesBackOff(t *testing.T) {
 		t.Errorf("after a calm it is believed for %v", got)
 	}
 	s.MarkUnsupported("m5.large", "a", "spot", Place{})
+	if got := lasts(); got != 2*shortageLife {
+		t.Errorf("that it is not supported is believed for %v", got)
+	}
+	s.MarkNotSold("m5.large", "a", "spot", Place{})
 	clock.Step(time.Hour)
 	if !s.Known(spot) {
 		t.Error("a type that is not sold is asked for again after an hour")
+	}
+	s.MarkOffering("m5.large", "a", "spot", Place{})
+	clock.Step(notSoldLife - time.Hour - time.Second)
+	if !s.Known(spot) {
+		t.Error("a refusal makes the type available earlier")
+	}
+	clock.Step(time.Second)
+	if s.Known(spot) {
+		t.Error("a refusal that was added later extends the time for which the type is not sold")
+	}
+}
+
+// Sizes that are not supported say nothing about the other sizes of their family. They count once EC2 has no capacity for them.
+func TestUnsupportedSizes(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	s := NewShortages(clock)
+	sizes, other := []string{"large", "xlarge", "2xlarge", "4xlarge"}, Ask{Type: "m5.8xlarge", Zone: "a", CapacityType: "spot"}
+	for _, size := range sizes {
+		s.MarkUnsupported("m5."+size, "a", "spot", Place{})
+		s.MarkNotSold("m5."+size, "a", "spot", Place{})
+	}
+	if !s.Known(Ask{Type: "m5.large", Zone: "a", CapacityType: "spot"}) || s.Known(other) {
+		t.Error("a size that is not supported is available, or another size is not")
+	}
+	before := s.Revision()
+	for range 2 {
+		for _, size := range sizes {
+			s.MarkOffering("m5."+size, "a", "spot", Place{})
+		}
+	}
+	if !s.Known(other) || s.Revision() == before {
+		t.Error("four sizes without capacity do not count")
+	}
+	clock.Step(notSoldLife)
+	if s.Known(other) {
+		t.Error("the family is unavailable without an end")
 	}
 }
 

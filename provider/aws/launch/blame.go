@@ -46,6 +46,10 @@ type complaint struct{ code, text, subnet, zone, instanceType string }
 // limit.
 const spreadLimit = "limit of instances in this spread placement group"
 
+// notInZone is a part of EC2's text of the error Unsupported when a zone does not offer the type. The same code stands for a
+// tenancy, an image or an option that the type does not support.
+const notInZone = "not supported in your requested Availability Zone"
+
 // learn records what one error means for later launches: for example, that the offering, the subnet, the reservation or the
 // quota is used up. Later launches do not use it for a while.
 func (l *Launcher) learn(orders []*order, c complaint) {
@@ -77,6 +81,8 @@ func (l *Launcher) learn(orders []*order, c complaint) {
 		l.Shortages.MarkReservation(c.instanceType, c.zone, reservation.ID)
 	case fault.Quota(c.code) && c.code != "MaxFleetCountExceeded":
 		l.Shortages.MarkQuota(c.instanceType, capacityType, first.vcpus(c.instanceType))
+	case c.code == "Unsupported" && strings.Contains(c.text, notInZone):
+		l.Shortages.MarkNotSold(c.instanceType, c.zone, capacityType, in)
 	case c.code == "Unsupported":
 		l.Shortages.MarkUnsupported(c.instanceType, c.zone, capacityType, in)
 	default:

@@ -63,6 +63,31 @@ func TestRefusalsInAPlacementGroup(t *testing.T) {
 	}
 }
 
+// An offering that EC2 does not support is tried again after six hours if the zone does not offer the type, and otherwise after
+// three minutes, because the cause may be an option of the class.
+func TestUnsupported(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"Your requested instance type (m5.large) is not supported in your requested Availability Zone (a).": 6 * time.Hour,
+		"The requested configuration is currently not supported.":                                           3 * time.Minute,
+		"The tenancy of 'dedicated' is not supported for the specified instance type.":                      3 * time.Minute,
+	} {
+		clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+		shortages := catalog.NewShortages(clock)
+		l := &Launcher{Config: Config{Shortages: shortages}}
+		o := &order{choice: Choice{CapacityType: apiv1.CapacityTypeOnDemand}}
+		l.learn([]*order{o}, complaint{code: "Unsupported", text: text, zone: "a", instanceType: "m5.large"})
+		ask := catalog.Ask{Type: "m5.large", Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand}
+		clock.Step(want - time.Second)
+		if !shortages.Known(ask) {
+			t.Errorf("%s: the offering is available before %v", text, want)
+		}
+		clock.Step(time.Second)
+		if shortages.Known(ask) {
+			t.Errorf("%s: the offering is unavailable after %v", text, want)
+		}
+	}
+}
+
 // What EC2 refuses in the partition that a launch required is available in the other partitions of the group.
 func TestRefusalsInAPartition(t *testing.T) {
 	shortages := catalog.NewShortages(clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
