@@ -50,7 +50,7 @@ func (k shortage) family() familyIn {
 }
 
 // A shortage identifies what is unavailable: an offering (perhaps only in a Place or a capacity reservation), a whole
-// capacity type, or a subnet. Fields that do not apply are empty.
+// capacity type, a subnet, or a placement group in a zone. Fields that do not apply are empty.
 type shortage struct {
 	Type, Zone, CapacityType, Subnet, Reservation string
 	Place
@@ -115,6 +115,11 @@ func (s *Shortages) MarkNotSold(instanceType, zone, capacityType string, in Plac
 // MarkCapacityType records that nothing can be launched with the capacity type.
 func (s *Shortages) MarkCapacityType(capacityType string) {
 	s.mark(shortage{CapacityType: capacityType}, strike{life: shortageLife})
+}
+
+// MarkGroup records that the placement group has no room left in the zone, for any type and capacity type.
+func (s *Shortages) MarkGroup(zone, id string) {
+	s.mark(shortage{Zone: zone, Place: Place{Group: id}}, strike{life: shortageLife})
 }
 
 // MarkSubnet records that the subnet has no free addresses.
@@ -235,6 +240,9 @@ func (s *Shortages) Known(a Ask) bool {
 	grouped, placed, reserved := here, here, here
 	grouped.Group, placed.Place, reserved.Reservation = a.Group, a.Place, a.Reservation
 	if s.is(here) || s.is(grouped) || s.is(placed) || s.is(reserved) || s.is(shortage{CapacityType: a.CapacityType}) || s.familyShort(a) {
+		return true
+	}
+	if s.is(shortage{Zone: a.Zone, Place: Place{Group: a.Group}}) {
 		return true
 	}
 	if s.overQuota(a) {

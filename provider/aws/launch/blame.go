@@ -72,9 +72,7 @@ func (l *Launcher) learn(orders []*order, c complaint) {
 		}
 	case !fault.Unfulfillable(c.code) || c.instanceType == "":
 	case in.Group != "" && strings.Contains(c.text, spreadLimit): // the limit is for instances of all types in the zone
-		for _, t := range first.choice.Types {
-			l.Shortages.MarkOffering(t.Name, c.zone, capacityType, in)
-		}
+		l.Shortages.MarkGroup(c.zone, in.Group)
 	case reservation.ID != "" && c.code == fault.ReservationFull:
 		l.Reserved.Full(reservation.ID)
 	case reservation.ID != "":

@@ -88,6 +88,29 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
+// A spread group with seven instances in a zone has no room there for any type and capacity type, also those of other launches.
+func TestFullSpreadGroup(t *testing.T) {
+	shortages := catalog.NewShortages(clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
+	l := &Launcher{Config: Config{Shortages: shortages}}
+	o := &order{Request: Request{Group: &placement.Group{ID: "pg-1"}}, choice: Choice{CapacityType: apiv1.CapacityTypeOnDemand}}
+	l.learn([]*order{o}, complaint{
+		code: "InsufficientInstanceCapacity", text: "You've reached the " + spreadLimit + ".", zone: "a", instanceType: "m5.large",
+	})
+	for _, tt := range []struct {
+		group, zone, capacityType string
+		want                      bool
+	}{
+		{"pg-1", "a", apiv1.CapacityTypeOnDemand, true}, {"pg-1", "a", apiv1.CapacityTypeSpot, true},
+		{"pg-1", "a", apiv1.CapacityTypeReserved, true}, {"pg-1", "b", apiv1.CapacityTypeOnDemand, false},
+		{"pg-2", "a", apiv1.CapacityTypeOnDemand, false}, {"", "a", apiv1.CapacityTypeOnDemand, false},
+	} {
+		ask := catalog.Ask{Type: "c5.large", Zone: tt.zone, CapacityType: tt.capacityType, Place: catalog.Place{Group: tt.group}}
+		if got := shortages.Known(ask); got != tt.want {
+			t.Errorf("in group %q in zone %s, %s: the offering is unavailable: %v, want %v", tt.group, tt.zone, tt.capacityType, got, tt.want)
+		}
+	}
+}
+
 // What EC2 refuses in the partition that a launch required is available in the other partitions of the group.
 func TestRefusalsInAPartition(t *testing.T) {
 	shortages := catalog.NewShortages(clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
