@@ -151,6 +151,9 @@ func (e *Emulator) instanceToXML(i world.Instance, groups map[string]world.Secur
 	if i.Data.Monitoring {
 		out.Monitoring.State = "enabled"
 	}
+	if state == world.Pending { // EC2 may not return the partition yet
+		out.Placement.Partition = 0
+	}
 	out.ReservationID = e.runsIn(i)
 	switch {
 	case i.Capacity == world.Spot:

@@ -117,7 +117,13 @@ func TestPlacementGroups(t *testing.T) {
 	}
 	var partitions []int32
 	for range 3 {
-		partitions = append(partitions, *must[*ec2.RunInstancesOutput](t)(run(id)).Instances[0].Placement.PartitionNumber)
+		i := must[*ec2.RunInstancesOutput](t)(run(id)).Instances[0]
+		if n := i.Placement.PartitionNumber; n != nil {
+			t.Errorf("the partition of a pending instance is %d", *n)
+		}
+		l.clock.Step(time.Minute)
+		described := must[*ec2.DescribeInstancesOutput](t)(l.ec2.DescribeInstances(bg(), &ec2.DescribeInstancesInput{InstanceIds: []string{*i.InstanceId}}))
+		partitions = append(partitions, aws.ToInt32(described.Reservations[0].Instances[0].Placement.PartitionNumber))
 	}
 	if partitions[0] != 1 || partitions[1] != 2 || partitions[2] != 1 {
 		t.Errorf("partitions are filled as %v", partitions)

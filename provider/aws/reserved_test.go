@@ -2,6 +2,7 @@ package aws_test
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -10,10 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/awsemu"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
@@ -309,6 +312,46 @@ func TestPlacementGroups(t *testing.T) {
 	w.respec(t, func(s *awsv1.EC2NodeClassSpec) { s.PlacementGroupSelector = nil })
 	if why, err := p.Drift(t.Context(), w.load(t, "free")); err != nil || why != aws.DriftNodeClass && why != aws.DriftPlacement {
 		t.Errorf("drift is %q, %v", why, err)
+	}
+}
+
+// A process ends before it reads the answer of its fleet call. The next one adopts the instance, and still sets the label of the
+// partition that EC2 has chosen, although EC2 does not return it before the instance runs.
+func TestPartitionOfAdoptedInstance(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	w := newWorldOf(t, awsemu.Config{Sells: []string{"m5.large"}, Clock: clock, Timing: awsemu.Timing{Pending: time.Minute}})
+	k := &killer{}
+	first := w.startWith(t, func(c *aws.Config) { c.AWS.HTTPClient = &http.Client{Transport: k} })
+	if _, err := w.control.Place(t.Context(), control.Placement{Name: "racks", Strategy: "partition", Partitions: 3}); err != nil {
+		t.Fatal(err)
+	}
+	w.respec(t, func(s *awsv1.EC2NodeClassSpec) {
+		s.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "racks"}
+	})
+	c := w.claimFor(t, "a", "m5.large")
+	k.mu.Lock()
+	k.moment, k.after, k.kill = "after CreateFleet", 1, w.stop
+	k.mu.Unlock()
+	if i, err := first.Create(w.ctx, c); err == nil {
+		t.Fatalf("the first process got %s", i.ProviderID)
+	}
+	second := w.start(t)
+	for range 2 { // the second call returns the instance that the process remembers
+		i := create(t, second, w.load(t, "a"))
+		if partition, waits := i.Labels[awsv1.LabelPlacementGroupPartition]; !waits || partition != "" {
+			t.Errorf("labels are %v", i.Labels)
+		}
+		w.launched(t, "a", i)
+	}
+	if wait, labels, err := second.Registered(t.Context(), w.load(t, "a")); err != nil || wait == 0 || len(labels) > 0 {
+		t.Errorf("pending: wait %v, labels %v, %v", wait, labels, err)
+	}
+	clock.Step(time.Minute)
+	if wait, labels, err := second.Registered(t.Context(), w.load(t, "a")); err != nil || wait != 0 || labels[awsv1.LabelPlacementGroupPartition] != "1" {
+		t.Errorf("running: wait %v, labels %v, %v", wait, labels, err)
+	}
+	if n := len(w.alive(t)); n != 1 {
+		t.Errorf("%d instances for one claim", n)
 	}
 }
 

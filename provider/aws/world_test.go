@@ -75,7 +75,7 @@ func newWorldSelling(t *testing.T, types ...string) *world {
 	return newWorldOf(t, awsemu.Config{Sells: types})
 }
 
-// newWorldOf makes a world of an account whose cluster and timing are filled in.
+// newWorldOf makes a world of an account whose cluster and timing are filled in. Instances run at once unless Timing.Pending is set.
 func newWorldOf(t *testing.T, c awsemu.Config) *world {
 	t.Helper()
 	t.Parallel()
@@ -86,7 +86,7 @@ func newWorldOf(t *testing.T, c awsemu.Config) *world {
 func worldOf(t testing.TB, c awsemu.Config) *world {
 	t.Helper()
 	c.Cluster.Name, c.Cluster.Endpoint, c.Cluster.CA = clusterName, "https://api.test:6443", "Q0E="
-	c.Timing = awsemu.Timing{Pending: -1, Shutdown: -1}
+	c.Timing = awsemu.Timing{Pending: cmp.Or(c.Timing.Pending, -1), Shutdown: -1}
 	emulator, err := awsemu.New(c)
 	if err != nil {
 		t.Fatal(err)

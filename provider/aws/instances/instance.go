@@ -37,7 +37,7 @@ type Instance struct {
 	// there is none.
 	Group     string
 	Partition int
-	// Partitioned is true if the group has partitions. It is set only for an instance that was just launched.
+	// Partitioned is true if the group has partitions. Only launches set it, because EC2 does not describe it.
 	Partitioned bool
 }
 

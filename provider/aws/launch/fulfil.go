@@ -147,7 +147,7 @@ func (l *Launcher) read(ctx context.Context, o *order, out *ec2.CreateFleetOutpu
 				i.SecurityGroups = append(i.SecurityGroups, g.ID)
 			}
 			if o.Group != nil {
-				i.Group, i.Partitioned = o.Group.ID, o.Group.Partitions > 0
+				i.Group = o.Group.ID
 				if n, err := strconv.Atoi(o.choice.Partition); err == nil {
 					i.Partition = n
 				}
@@ -185,7 +185,6 @@ func (l *Launcher) complete(ctx context.Context, o *order, i instances.Instance)
 		log.FromContext(ctx).Info("launched instance is not described by EC2 yet", "instance-id", i.ID, "error", err.Error())
 		return i
 	}
-	full.Partitioned = i.Partitioned // EC2 does not describe it
 	return full
 }
 

@@ -162,6 +162,12 @@ type Request struct {
 // Launch returns the claim's instance, and launches it if there is none. See the package comment for launches that were
 // interrupted. Errors are those of cloud.Provider.Create.
 func (l *Launcher) Launch(ctx context.Context, r Request) (instances.Instance, error) {
+	i, err := l.launch(ctx, r)
+	i.Partitioned = r.Group != nil && r.Group.ID == i.Group && r.Group.Partitions > 0 // EC2 does not describe it
+	return i, err
+}
+
+func (l *Launcher) launch(ctx context.Context, r Request) (instances.Instance, error) {
 	if i, ok := l.memory.of(r.Claim.UID); ok {
 		return i, nil
 	}
