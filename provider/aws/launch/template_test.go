@@ -94,8 +94,16 @@ func TestInterfaces(t *testing.T) {
 	if len(efas) != 2 || *efas[0].DeviceIndex != 0 || *efas[1].DeviceIndex != 1 || *efas[1].NetworkCardIndex != 1 || *efas[1].InterfaceType != "efa" {
 		t.Errorf("EFAs: %+v", efas)
 	}
+	for n, efa := range make1(t, class, func(b *blueprint) { b.ipv6, b.efas = true, 2 }).Data.NetworkInterfaces {
+		if !aws.ToBool(efa.PrimaryIpv6) || aws.ToInt32(efa.Ipv6AddressCount) != 1 || aws.ToInt32(efa.Ipv6PrefixCount) != 2 {
+			t.Errorf("EFA %d of an IPv6 cluster: %+v", n, efa)
+		}
+	}
 	class.Spec.NetworkInterfaces = []*awsv1.NetworkInterface{
 		{InterfaceType: awsv1.InterfaceTypeInterface}, {NetworkCardIndex: 1, DeviceIndex: 1, InterfaceType: awsv1.InterfaceTypeEFAOnly},
+	}
+	if only := make1(t, class, func(b *blueprint) { b.ipv6 = true }).Data.NetworkInterfaces[1]; only.PrimaryIpv6 != nil || only.Ipv6AddressCount != nil {
+		t.Errorf("EFA without addresses in an IPv6 cluster: %+v", only)
 	}
 	given := make1(t, class, func(b *blueprint) { b.efas = 2 }).Data.NetworkInterfaces
 	if len(given) != 2 || given[0].AssociatePublicIpAddress == nil || given[1].AssociatePublicIpAddress != nil || given[1].Ipv4PrefixCount != nil {
