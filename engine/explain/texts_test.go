@@ -67,7 +67,7 @@ var verdicts = []model.Verdict{
 	{Rule: model.RulePolicy, Cause: model.CausePoolPaused, Key: "default"},
 	{Rule: model.RulePolicy, Cause: model.CauseZoneShifted, Key: "default", Subject: "us-east-1a"},
 	{Rule: model.RulePolicy, Cause: model.CauseBackoff, Key: "default", Subject: "2026-01-01T00:00:00Z"},
-	{Rule: model.RulePolicy, Cause: model.CauseRateLimit},
+	{Rule: model.RulePolicy, Cause: model.CauseRateLimit, By: 1},
 	{Rule: model.RulePolicy, Cause: model.CauseStatic, Key: "default"},
 	{Rule: model.RulePolicy, Cause: model.CauseNever, Key: "default"},
 	{Rule: model.RulePolicy, Cause: model.CauseWhenEmpty, Key: "default", Subject: "shop/a"},

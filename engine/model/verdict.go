@@ -116,7 +116,7 @@ const (
 	CausePaused      // RulePolicy: disruption is paused for all NodePools
 	CausePoolPaused  // RulePolicy: disruption of the NodePool is paused
 	CauseZoneShifted // RulePolicy: traffic is shifted away from zone Subject
-	CauseRateLimit   // RulePolicy: the bound of disrupted nodes per minute is reached
+	CauseRateLimit   // RulePolicy: the bound per minute allows the disruption of By more nodes, fewer than the command has
 	CauseNever       // RulePolicy: consolidateAfter is Never
 	CauseWhenEmpty   // RulePolicy: only empty nodes are consolidated, and the node runs pod Subject
 	CauseUnpriced    // RulePolicy: the price of Subject is not known
@@ -196,7 +196,7 @@ var texts = map[Reason]string{
 	{RulePolicy, CausePoolPaused}:        "disruption of {pool} is paused by annotation " + apiv1.DisruptionPausedAnnotationKey,
 	{RulePolicy, CauseZoneShifted}:       "a zonal shift away from zone {subject} is active: no node there is disrupted voluntarily",
 	{RulePolicy, CauseBackoff}:           "an earlier disruption was cancelled; next attempt not before {subject}",
-	{RulePolicy, CauseRateLimit}:         "--max-disruptions-per-minute is reached",
+	{RulePolicy, CauseRateLimit}:         "max-disruptions-per-minute allows {nodes} more in this minute",
 	{RulePolicy, CauseStatic}:            "{pool} is static (spec.replicas): its nodes are not consolidated",
 	{RulePolicy, CauseNever}:             "{pool} disables consolidation: spec.disruption.consolidateAfter is Never",
 	{RulePolicy, CauseWhenEmpty}:         "{pool} consolidates empty nodes only (consolidationPolicy: WhenEmpty), and pod {subject} runs here",

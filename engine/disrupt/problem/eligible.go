@@ -127,7 +127,7 @@ func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Ve
 		return st.Budgets.Allow(poolsOf(initialized), reason)
 	}
 	if most := st.Problem.Options.MaxNodes; most != 0 && st.voluntary+len(set) > most {
-		return policyVerdict(model.CauseRateLimit, "")
+		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseRateLimit, By: int64(max(0, most-st.voluntary))}
 	}
 	if v := st.Budgets.Allow(poolsOf(set), reason); !v.OK() {
 		return v
