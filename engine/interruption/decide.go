@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -113,7 +114,7 @@ func actionFor(claim *apiv1.NodeClaim, node *corev1.Node, n model.Notice, now ti
 	}
 	a.Ended = Event{
 		Type: corev1.EventTypeWarning, Reason: ReasonTerminating,
-		Message: "the claim is deleted because of an interruption: " + strings.ReplaceAll(string(n.Kind), "_", " "),
+		Message: fmt.Sprintf("Deleting NodeClaim %s after an interruption message: %s", claim.Name, strings.ReplaceAll(string(n.Kind), "_", " ")),
 	}
 	a.Cordon = node != nil && !model.HasTaint(node.Spec.Taints, apiv1.DisruptedNoScheduleTaint())
 	if r.end == force && claim.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey] == "" {

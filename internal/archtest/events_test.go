@@ -47,7 +47,8 @@ func eventMistakes(t *testing.T, pattern string) []string {
 		var reason, message ast.Expr
 		switch n := n.(type) {
 		case *ast.CompositeLit:
-			if !isNamed(p.TypesInfo.TypeOf(n), modulePath+"/internal/telemetry", "Event") {
+			kind := p.TypesInfo.TypeOf(n)
+			if !isNamed(kind, modulePath+"/internal/telemetry", "Event") && !isNamed(kind, modulePath+"/engine/interruption", "Event") {
 				return ""
 			}
 			reason, message = fieldOf(n, "Reason"), fieldOf(n, "Message")

@@ -4,8 +4,11 @@ package events
 import (
 	"fmt"
 
+	"github.com/karpenter-go/karpenter/engine/interruption"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
+
+var late = interruption.Event{Reason: interruption.ReasonTerminating, Message: "deleted " + "a"} // want message begins with a small letter
 
 type recorder interface {
 	Event(object any, eventType, reason, message string)
