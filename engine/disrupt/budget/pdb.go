@@ -25,6 +25,8 @@ type pdb struct {
 	// allowed is how many pods may be evicted now. inProgress is how many are being evicted from nodes that are already
 	// being removed.
 	allowed, inProgress int
+	// hint is the change that lets it allow evictions if it allows none, empty for the general one (see model.Verdict.Hint).
+	hint string
 	// alwaysAllow is the unhealthyPodEvictionPolicy AlwaysAllow: pods that are not ready may always be evicted.
 	alwaysAllow bool
 }
@@ -56,7 +58,7 @@ func PDBsOf(s *model.Snapshot) *PDBs {
 		if err != nil {
 			continue // the API server accepts no budget with such a selector
 		}
-		x := pdb{name: o.Namespace + "/" + o.Name, selector: selector, allowed: int(o.Status.DisruptionsAllowed)}
+		x := pdb{name: o.Namespace + "/" + o.Name, selector: selector, allowed: int(o.Status.DisruptionsAllowed), hint: hintOf(o)}
 		x.alwaysAllow = o.Spec.UnhealthyPodEvictionPolicy != nil && *o.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
 		switch {
 		case o.Status.ObservedGeneration == 0 && o.Status.ExpectedPods == 0 && o.Status.DisruptionsAllowed == 0:
@@ -100,6 +102,19 @@ func allowedBySpec(o *policyv1.PodDisruptionBudget, n int) int {
 		return min(v, n)
 	}
 	return max(0, n-v)
+}
+
+// hintOf returns the change that lets a PodDisruptionBudget without allowed disruptions allow some. It is empty if more replicas do.
+func hintOf(o *policyv1.PodDisruptionBudget) string {
+	const many = 1000 // a spec that allows no disruption of so many pods allows none of fewer, unless minAvailable is a number
+	least := o.Spec.MinAvailable
+	switch {
+	case (least == nil || least.Type == intstr.String) && allowedBySpec(o, many) == 0:
+		return "allow more in PodDisruptionBudget " + o.Namespace + "/" + o.Name
+	case o.Status.CurrentHealthy < o.Status.DesiredHealthy:
+		return "make the pods ready that PodDisruptionBudget " + o.Namespace + "/" + o.Name + " selects"
+	}
+	return ""
 }
 
 // selecting returns the indexes of the PodDisruptionBudgets that select the pod.
@@ -178,8 +193,12 @@ func (b *PDBs) Allow(taken Taken, nodes ...[]Eviction) model.Verdict {
 			before := b.list[e.pdb].inProgress + taken[e.pdb] + sum[e.pdb]
 			sum[e.pdb] += e.pods
 			if allowed := b.list[e.pdb].allowed; allowed == 0 || before > 0 && before+e.pods > allowed {
-				return model.Verdict{Rule: model.RulePDB, Subject: fmt.Sprintf(
+				v := model.Verdict{Rule: model.RulePDB, Subject: fmt.Sprintf(
 					"PodDisruptionBudget %s allows no further disruption (pod %s)", b.list[e.pdb].name, e.first)}
+				if allowed == 0 {
+					v.Hint = b.list[e.pdb].hint
+				}
+				return v
 			}
 		}
 	}
