@@ -79,7 +79,7 @@ func (s *search) balanced(p problem.Proposal) model.Verdict {
 		}
 		if m.Scored && !m.ScoreApproved && no.OK() {
 			no = model.Verdict{Rule: model.RulePayback, Cause: model.CauseBalanced, Key: pool.Name, Subject: fmt.Sprintf(
-				"consolidation score %.2f is below %.2f (consolidationPolicy: Balanced)", m.Score, balancedThreshold)}
+				"consolidation score %.2f is below %.2f (consolidationPolicy: Balanced)", math.Floor(m.Score*100)/100, balancedThreshold)}
 		}
 		moves = append(moves, m)
 	}
