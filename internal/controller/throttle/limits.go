@@ -54,7 +54,7 @@ func (l Limits) With(data map[string]string) (Limits, error) {
 			*b = n
 			continue
 		}
-		errs = append(errs, fmt.Errorf("%s: unknown key; use one of %s", key,
+		errs = append(errs, fmt.Errorf("%s: unknown key, ignored; use one of %s", key,
 			strings.Join(slices.Sorted(maps.Keys(merged(pauses, bounds))), ", ")))
 	}
 	return l, errors.Join(errs...)

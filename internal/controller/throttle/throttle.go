@@ -135,7 +135,7 @@ func (b *Throttle) tellWrong(ctx context.Context, err error) {
 		text = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	if text != b.told && err != nil {
-		ctrl.LoggerFrom(ctx).Error(errors.New(text), "invalid values in ConfigMap ignored", "ConfigMap", b.ref())
+		ctrl.LoggerFrom(ctx).Error(errors.New(text), "invalid values in ConfigMap", "ConfigMap", b.ref())
 	}
 	b.told = text
 }
