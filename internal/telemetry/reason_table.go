@@ -129,7 +129,7 @@ func Reasons() []Reason {
 		{Name: EventNodeJoinDelayed, Type: warning, Objects: "NodeClaim", Dedupe: long,
 			When: "the node has not joined two minutes after launch; the message has the cause"},
 		{Name: EventLaunchDelayed, Type: warning, Objects: "NodeClaim", Dedupe: long,
-			When: "Cluster API: the Machine has no provider ID after half a minute; the message has what the infrastructure reports"},
+			When: "Cluster API: the Machine has no provider ID after half a minute; the message has what the infrastructure reports, or that it reports nothing"},
 		{Name: EventTerminationWithheld, Type: warning, Objects: "node class, Node", Dedupe: long,
 			When: "instances were not terminated because they are too many at once, or an instance without NodeClaim because its node is in use"},
 		{Name: EventProviderUnreachable, Type: warning, Objects: "NodePool", Dedupe: long,

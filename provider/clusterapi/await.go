@@ -46,11 +46,11 @@ func (p *Provider) await(
 				ctrl.LoggerFrom(ctx).Error(err, "failed to delete machine without capacity, which is tried again", "Machine", klog.KRef(r.Namespace, r.Name))
 			}
 			return nil, &cloud.InsufficientCapacityError{
-				Err: fmt.Errorf("template %s in failure domain %q: %s: %s", r.Template, r.FailureDomain, v.reason, v.message),
+				Err: fmt.Errorf("template %s in failure domain %q: %s", r.Template, r.FailureDomain, v),
 			}
 		case v.final:
 			return nil, &cloud.LaunchError{
-				Reason: reasonInfrastructure, Message: fmt.Sprintf("Infrastructure of Machine %s failed: %s: %s", r.key(), v.reason, v.message),
+				Reason: reasonInfrastructure, Message: fmt.Sprintf("Infrastructure of Machine %s failed: %s", r.key(), v),
 				Err: errors.New("the infrastructure provider reports a failure"),
 			}
 		}
@@ -59,10 +59,10 @@ func (p *Provider) await(
 				p.shortages.mark(offering)
 			}
 			return nil, &cloud.LaunchError{
-				Reason: reasonProvisioning, Message: fmt.Sprintf("Machine %s has no provider ID yet: %s: %s", r.key(), v.reason, v.message), Err: ctx.Err(),
+				Reason: reasonProvisioning, Message: fmt.Sprintf("Machine %s has no provider ID yet: %s", r.key(), v), Err: ctx.Err(),
 			}
 		}
-		if v.reason != "" && (looked+1)%liveEvery == 0 {
+		if (looked+1)%liveEvery == 0 {
 			p.tellDelay(claim, r, v)
 		}
 		next, err := p.look(ctx, r, looked)
@@ -78,8 +78,8 @@ func (p *Provider) await(
 // tellDelay publishes on the claim why its Machine has no provider ID yet. Without the event, a mistake in a template
 // would show on the Machine alone, until the launch times out.
 func (p *Provider) tellDelay(claim *apiv1.NodeClaim, r record, v verdict) {
-	message := fmt.Sprintf("Machine %s has no provider ID yet: %s: %s; fix: kubectl describe machine %s -n %s in the management cluster",
-		r.key(), v.reason, v.message, r.Name, r.Namespace)
+	message := fmt.Sprintf("Machine %s has no provider ID yet: %s; fix: kubectl describe machine %s -n %s in the management cluster",
+		r.key(), v, r.Name, r.Namespace)
 	p.config.Events.Publish(telemetry.Event{
 		Object: claim, Type: corev1.EventTypeWarning, Reason: telemetry.EventLaunchDelayed, Message: message,
 		Dedupe: []string{string(claim.UID), v.reason, v.message},

@@ -103,14 +103,31 @@ func judge(m *machine, own []string) verdict {
 			}
 		}
 	}
-	text := v.reason + ": " + v.message
+	text := v.String()
 	v.short = capacityReasons.MatchString(text)
 	for _, pattern := range own {
 		if r, err := regexp.Compile("(?i)" + pattern); err == nil && r.MatchString(text) {
 			v.short = true
 		}
 	}
+	if v.reason == "" && v.message == "" {
+		v.message = noCause
+	}
 	return v
+}
+
+// noCause is the message of a verdict on a Machine that reports no problem. Usually no controller has reconciled it.
+const noCause = "its conditions state no cause; check that the controllers of Cluster API run"
+
+// String returns the reason and the message, as far as there are such.
+func (v verdict) String() string {
+	switch {
+	case v.reason == "":
+		return v.message
+	case v.message == "":
+		return v.reason
+	}
+	return v.reason + ": " + v.message
 }
 
 // checkPatterns returns an error for each regular expression of the class that cannot be parsed.

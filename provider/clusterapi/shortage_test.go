@@ -167,6 +167,30 @@ func TestDelayIsPublished(t *testing.T) {
 	w.wantObjects(t, 1)
 }
 
+// A Machine without conditions, which no controller reconciles, is published too, with a text that is complete.
+func TestDelayWithoutCause(t *testing.T) {
+	w := newWorld(t)
+	w.hung = true
+	told := make(delays, 1)
+	p := w.provider()
+	p.config.Events = told
+	created := make(chan error, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		_, err := p.Create(ctx, w.claim(t, "a"))
+		created <- err
+	}()
+	const why = "Machine capi/prod-a has no provider ID yet: its conditions state no cause; check that the controllers of Cluster API run"
+	if got, want := <-told, "a: "+why+"; fix: "; !strings.HasPrefix(got, want) {
+		t.Errorf("event is %q, want %q", got, want)
+	}
+	stop()
+	var failed *cloud.LaunchError
+	if err := <-created; !errors.As(err, &failed) || failed.Message != why {
+		t.Errorf("error is %v, want the message %q", err, why)
+	}
+}
+
 // The end of a process during a launch records no shortage of the offering.
 func TestStopIsNoShortage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
