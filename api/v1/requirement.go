@@ -3,6 +3,7 @@ package v1
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"strconv"
 )
 
 // Operators of requirements beyond those of Kubernetes.
@@ -60,6 +61,14 @@ type NodeClassReference struct {
 	// +kubebuilder:validation:XValidation:rule="self != ''",message="nodeClassRef.group must not be empty"
 	// +kubebuilder:validation:Pattern=`^[^/]*$`
 	Group string `json:"group"`
+}
+
+// String returns the kind, the name and the group of the node class, for messages.
+func (r *NodeClassReference) String() string {
+	if r == nil {
+		return "a reference to no node class"
+	}
+	return r.Kind + " " + r.Name + " of group " + strconv.Quote(r.Group)
 }
 
 // GroupKind is the kind of the node class, whatever its version.

@@ -137,7 +137,7 @@ func (p *Provider) partOf(claim *apiv1.NodeClaim) (cloud.Provider, error) {
 	if part := p.of(claim.Spec.NodeClassRef); part != nil {
 		return part, nil
 	}
-	return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("no provider has node classes like %v", claim.Spec.NodeClassRef)}
+	return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("no provider manages %v", claim.Spec.NodeClassRef)}
 }
 
 // InstanceTypes implements cloud.Provider. Well-known labels that only other parts have are marked as absent
@@ -145,7 +145,7 @@ func (p *Provider) partOf(claim *apiv1.NodeClaim) (cloud.Provider, error) {
 func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*cloud.InstanceType, error) {
 	part := p.of(pool.Spec.Template.Spec.NodeClassRef)
 	if part == nil {
-		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("no provider has node classes like %v", pool.Spec.Template.Spec.NodeClassRef)}
+		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("no provider manages %v", pool.Spec.Template.Spec.NodeClassRef)}
 	}
 	types, err := part.InstanceTypes(ctx, pool)
 	if err != nil {

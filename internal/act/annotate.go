@@ -6,6 +6,8 @@ import (
 	"maps"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api"
 )
 
 // Annotate sets an annotation of a NodeClaim or NodePool, or removes it if the value is empty. Commands of the CLI use it to make
@@ -13,7 +15,7 @@ import (
 func Annotate(ctx context.Context, c client.Writer, o client.Object, key, value string) error {
 	before, ok := o.DeepCopyObject().(client.Object)
 	if !ok {
-		return fmt.Errorf("copy %T: not an object", o)
+		return fmt.Errorf("copy %s: not an object", api.Kind(o))
 	}
 	annotations := map[string]string{}
 	maps.Copy(annotations, o.GetAnnotations())

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api"
 )
 
 // Patch sends the difference between before and obj, with an optimistic lock. After a conflict, the caller must read the object
@@ -19,7 +21,7 @@ func Patch(ctx context.Context, c client.Client, before, obj client.Object) erro
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := c.Patch(ctx, obj, patch); err != nil {
-		return fmt.Errorf("patch %T %s: %w", obj, obj.GetName(), err)
+		return fmt.Errorf("patch %s %s: %w", api.Kind(obj), obj.GetName(), err)
 	}
 	return nil
 }
@@ -31,7 +33,7 @@ func PatchStatus(ctx context.Context, c client.Client, before, obj client.Object
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := c.Status().Patch(ctx, obj, patch); err != nil {
-		return fmt.Errorf("patch status of %T %s: %w", obj, obj.GetName(), err)
+		return fmt.Errorf("patch status of %s %s: %w", api.Kind(obj), obj.GetName(), err)
 	}
 	return nil
 }
@@ -46,7 +48,7 @@ func Same(a, b client.Object) bool {
 // fields since the read. The patch is sent even if there is no difference, because the response updates obj.
 func Merge(ctx context.Context, c client.Client, before, obj client.Object) error {
 	if err := c.Patch(ctx, obj, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("patch %T %s: %w", obj, obj.GetName(), err)
+		return fmt.Errorf("patch %s %s: %w", api.Kind(obj), obj.GetName(), err)
 	}
 	return nil
 }
@@ -54,7 +56,7 @@ func Merge(ctx context.Context, c client.Client, before, obj client.Object) erro
 // MergeStatus is Merge for the status subresource.
 func MergeStatus(ctx context.Context, c client.Client, before, obj client.Object) error {
 	if err := c.Status().Patch(ctx, obj, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("patch status of %T %s: %w", obj, obj.GetName(), err)
+		return fmt.Errorf("patch status of %s %s: %w", api.Kind(obj), obj.GetName(), err)
 	}
 	return nil
 }

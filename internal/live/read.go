@@ -54,7 +54,7 @@ func Spread(
 	var statefulSets appsv1.StatefulSetList
 	for _, list := range []client.ObjectList{&services, &controllers, &replicaSets, &statefulSets} {
 		if err := r.List(ctx, list); err != nil {
-			return nil, fmt.Errorf("list %T: %w", list, err)
+			return nil, fmt.Errorf("list objects of kind %s: %w", api.Kind(list), err)
 		}
 	}
 	return topology.Defaults{
@@ -122,12 +122,12 @@ func Each(ctx context.Context, r client.Reader, f func(client.Object) error) err
 			if meta.IsNoMatchError(err) {
 				continue
 			}
-			return fmt.Errorf("list %T: %w", list, err)
+			return fmt.Errorf("list objects of kind %s: %w", api.Kind(list), err)
 		}
 		err := meta.EachListItem(list, func(o runtime.Object) error {
 			object, ok := o.(client.Object)
 			if !ok {
-				return fmt.Errorf("read %T: not an object", o)
+				return fmt.Errorf("read %s: not an object", api.Kind(o))
 			}
 			return f(object)
 		})

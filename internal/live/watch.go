@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/api"
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
@@ -47,7 +48,7 @@ func Watch(ctx context.Context, config *rest.Config, c clock.Clock) (*Watched, e
 			if meta.IsNoMatchError(err) {
 				continue
 			}
-			return nil, fmt.Errorf("watch %T: %w", o, err)
+			return nil, fmt.Errorf("watch objects of kind %s: %w", api.Kind(o), err)
 		}
 		w.optional = append(w.optional, list)
 	}
@@ -72,7 +73,7 @@ func (w *Watched) Now(ctx context.Context) (*Cluster, error) {
 	var nodes corev1.NodeList
 	for _, list := range slices.Concat([]client.ObjectList{&pools, &nodes}, w.optional) {
 		if err := w.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			return nil, fmt.Errorf("list %T: %w", list, err)
+			return nil, fmt.Errorf("list objects of kind %s: %w", api.Kind(list), err)
 		}
 	}
 	for i := range pools.Items {

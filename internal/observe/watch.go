@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/api"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
@@ -25,7 +26,7 @@ func (c *Cluster) Watch(ctx context.Context, informers cache.Informers) error {
 	} {
 		informer, err := informers.GetInformer(ctx, kind)
 		if err != nil {
-			return fmt.Errorf("watch %T: %w", kind, err)
+			return fmt.Errorf("watch objects of kind %s: %w", api.Kind(kind), err)
 		}
 		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { c.take(o, c.Set) },
@@ -33,7 +34,7 @@ func (c *Cluster) Watch(ctx context.Context, informers cache.Informers) error {
 			DeleteFunc: func(o any) { c.take(o, c.Remove) },
 		})
 		if err != nil {
-			return fmt.Errorf("watch %T: %w", kind, err)
+			return fmt.Errorf("watch objects of kind %s: %w", api.Kind(kind), err)
 		}
 		c.mu.Lock()
 		c.synced = append(c.synced, registration.HasSynced)

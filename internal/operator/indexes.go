@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/api"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
@@ -64,7 +65,7 @@ func addIndexes(ctx context.Context, mgr ctrl.Manager) error {
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("index %T by %s: %w", x.of, x.field, err)
+			return fmt.Errorf("index objects of kind %s by %s: %w", api.Kind(x.of), x.field, err)
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ func newLock(config *rest.Config, s *settings.Settings, restored func(error)) (*
 	}
 	lease, ok := lock.(*resourcelock.LeaseLock)
 	if !ok {
-		return nil, fmt.Errorf("make lock of the leader election: it is a %T, not a Lease", lock)
+		return nil, fmt.Errorf("make lock of the leader election: %s is not a Lease", lock.Describe())
 	}
 	lease.Client = &leases{LeasesGetter: lease.Client, restored: restored}
 	return lease, nil

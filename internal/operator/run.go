@@ -271,7 +271,7 @@ func serves(ctx context.Context, mgr ctrl.Manager) error {
 	for _, kind := range []client.Object{&apiv1.NodePool{}, &apiv1.NodeClaim{}} {
 		gvk, err := mgr.GetClient().GroupVersionKindFor(kind)
 		if err != nil {
-			return fmt.Errorf("kind of %T: %w", kind, err)
+			return fmt.Errorf("group of kind %s: %w", api.Kind(kind), err)
 		}
 		if _, err := mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
 			return fmt.Errorf("%s is not served: %w", gvk.Kind, err)

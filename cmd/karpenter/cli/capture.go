@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/api"
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
@@ -97,7 +98,7 @@ func captureOf(ctx context.Context, there client.Client) (list *captured, warnin
 	add := func(o client.Object) error {
 		kinds, _, err := there.Scheme().ObjectKinds(o)
 		if err != nil {
-			return fmt.Errorf("capture %T: %w", o, err)
+			return fmt.Errorf("capture %s: %w", api.Kind(o), err)
 		}
 		o.GetObjectKind().SetGroupVersionKind(kinds[0])
 		redact(o)
@@ -146,7 +147,7 @@ func besides(ctx context.Context, there client.Reader, buffers bool) (out []clie
 	} {
 		err := there.List(ctx, list)
 		if err != nil && !meta.IsNoMatchError(err) {
-			warnings = append(warnings, fmt.Sprintf("not captured: list %T: %v", list, err))
+			warnings = append(warnings, fmt.Sprintf("objects of kind %s are not captured: %v", api.Kind(list), err))
 		}
 		_ = meta.EachListItem(list, func(o runtime.Object) error { // the function returns no error
 			if object, ok := o.(client.Object); ok {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/karpenter-go/karpenter/api"
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
@@ -101,7 +102,7 @@ func (r *Reservations) demote(ctx context.Context, onDemand map[string]bool, cla
 func (r *Reservations) relabel(ctx context.Context, o client.Object) error {
 	before, ok := o.DeepCopyObject().(client.Object)
 	if !ok {
-		return fmt.Errorf("relabel %s: %T is no object", o.GetName(), o)
+		return fmt.Errorf("relabel %s %s: not an object", api.Kind(o), o.GetName())
 	}
 	labels := maps.Clone(o.GetLabels())
 	for _, key := range []string{

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/karpenter-go/karpenter/api"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/lookup"
@@ -49,7 +50,7 @@ func classOf(s *runtime.Scheme, kind schema.GroupVersionKind) (client.Object, er
 	}
 	class, ok := o.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("%T is no API object", o)
+		return nil, fmt.Errorf("%s is no API object", api.Kind(o))
 	}
 	return class, nil
 }
