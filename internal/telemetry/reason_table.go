@@ -57,7 +57,7 @@ func Reasons() []Reason {
 			When: "the node cannot be disrupted, or has no NodePool (a new cause is reported at once), or the disruption budgets of the NodePool allow none now " +
 				"(NodePool: not repeated for 1 min)"},
 		{Name: EventUnconsolidatable, Type: normal, Objects: nodeAndClaim, Dedupe: long,
-			When: "consolidation does not remove the node, for the reason in the message (another kind of reason is reported at once)"},
+			When: "consolidation does not remove the node, for the reason in the message (a new cause is reported at once)"},
 		{Name: EventConsolidationCandidate, Type: normal, Objects: nodeAndClaim,
 			When: "the node is part of a consolidation that begins"},
 		{Name: EventConsolidationRejected, Type: normal, Objects: nodeAndClaim,
@@ -72,7 +72,7 @@ func Reasons() []Reason {
 			When: "the NodeClaim is deleted by disruption"},
 		{Name: EventDisruptionWithheld, Type: normal, Objects: nodeAndClaim, Dedupe: long,
 			When: "the node is not disrupted because of the mode of its NodePool, or because launches are paused or replacements " +
-				"limited; for a pause or limit of disruption itself the event is DisruptionBlocked"},
+				"limited (another of these is reported at once); for a pause or limit of disruption itself the event is DisruptionBlocked"},
 		{Name: EventLaunchWithheld, Type: normal, Objects: "NodePool", Dedupe: short,
 			When: "nodes are not launched because of the mode of the NodePool, a pause or a rate limit"},
 		{Name: EventDisruptionCancelled, Type: warning, Objects: nodeAndClaim,

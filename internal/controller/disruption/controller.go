@@ -222,7 +222,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 	}
 	c.Metrics.Throttle.HeldBack.WithLabelValues("replacements").Set(float64(c.heldBack))
 	for _, cmd := range d.Proposed {
-		c.tellWithheld(cmd, c.proposal(s, cmd))
+		c.tellProposed(s, cmd)
 	}
 	errs = append(errs, c.launchStatic(ctx, s, d.Launches))
 	c.tellShort(d.Short)
@@ -283,7 +283,8 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	}
 	if !c.Throttle.Allows(throttle.Replace, len(cmd.Replacements), now) {
 		c.heldBack += len(cmd.Replacements)
-		c.tellWithheld(*cmd, fmt.Sprintf("Not disrupted, %s: %s", c.Throttle.Why(throttle.Replace), cmd))
+		why := c.Throttle.Why(throttle.Replace)
+		c.tellWithheld(*cmd, why, fmt.Sprintf("Not disrupted, %s: %s", why, cmd))
 		return nil // the next pass makes a new decision
 	}
 	done, within := c.withinLimits(ctx, s, cmd)

@@ -3,6 +3,7 @@ package disruption
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -115,23 +116,24 @@ func (c *Controller) tellWaiting(r, n *model.Node) {
 	c.Events.Publish(telemetry.Event{Object: r.Claim, Type: corev1.EventTypeNormal, Reason: reason, Message: message})
 }
 
-// tellWithheld publishes an event on the nodes of a command that is not executed.
-func (c *Controller) tellWithheld(cmd model.Command, message string) {
+// tellWithheld publishes an event on the nodes of a command that is not executed because of a mode or a limit, the cause.
+func (c *Controller) tellWithheld(cmd model.Command, cause, message string) {
 	for _, n := range cmd.Nodes {
-		c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionWithheld, message)
+		c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionWithheld, message, cause)
 	}
 }
 
-// proposal returns the message about a command that is not executed because of the modes of its NodePools. If one of them has
-// mode DryRun, the message is about that mode, because an approval has no effect there.
-func (c *Controller) proposal(s *model.Snapshot, cmd model.Command) string {
+// tellProposed reports a command that is not executed because of the modes of its NodePools. If one of them has mode DryRun, the
+// message is about that mode, because an approval has no effect there.
+func (c *Controller) tellProposed(s *model.Snapshot, cmd model.Command) {
 	for _, n := range cmd.Nodes {
 		if p, ok := s.Pool(n.Pool); ok && p.Mode(c.Options.Mode) == apiv1.ModeDryRun {
-			return "Mode DryRun: would " + cmd.String()
+			c.tellWithheld(cmd, string(apiv1.ModeDryRun), "Mode DryRun: would "+cmd.String())
+			return
 		}
 	}
-	return fmt.Sprintf("Waiting for approval to %s: set annotation %s=\"true\" on each of these nodes", cmd,
-		apiv1.DisruptionApprovedAnnotationKey)
+	c.tellWithheld(cmd, string(apiv1.ModeApprove), fmt.Sprintf("Waiting for approval to %s: set annotation %s=\"true\" on each of these nodes",
+		cmd, apiv1.DisruptionApprovedAnnotationKey))
 }
 
 // tellCancelled reports that the marks were removed from a node. A partial mark, whose other write was lost, is logged at debug
@@ -188,26 +190,39 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 			c.tellRepairBlocked(s, b)
 			continue
 		}
-		switch reason := reasonOf(b.Verdict); reason {
+		p, ok := s.Pool(b.Node.Pool)
+		switch reason := reasonOf(b.Verdict, ok && p.Static()); reason {
 		case "":
 		case telemetry.EventDisruptionBlocked:
-			c.publish(b.Node, corev1.EventTypeNormal, reason, cannotDisrupt+explain.Sentence(b.Verdict), string(b.Verdict.Rule))
+			c.publish(b.Node, corev1.EventTypeNormal, reason, cannotDisrupt+explain.Sentence(b.Verdict), causeOf(b.Verdict)...)
 		case telemetry.EventConsolidationRejected:
 			c.publish(b.Node, corev1.EventTypeNormal, reason, cannotConsolidate+explain.Sentence(b.Verdict))
 		default:
-			c.publish(b.Node, corev1.EventTypeNormal, reason, cannotConsolidate+explain.Sentence(b.Verdict), string(b.Verdict.Rule))
+			c.publish(b.Node, corev1.EventTypeNormal, reason, cannotConsolidate+explain.Sentence(b.Verdict), causeOf(b.Verdict)...)
 		}
 	}
 	c.tellWithoutPool(s)
 	c.tellPools(s)
 }
 
+// causeOf returns the values by which events about blocked nodes are distinguished. A node has few of them: amounts, names of pods
+// and prices, which change from pass to pass, are not among them.
+func causeOf(v model.Verdict) []string {
+	return []string{strconv.Itoa(int(v.Rule)), strconv.Itoa(int(v.Cause)), v.Key}
+}
+
 // reasonOf returns the reason of the event about a node that is not disrupted, empty for no event. It is Unconsolidatable only
-// if the verdict keeps the node from consolidation alone.
-func reasonOf(v model.Verdict) string {
+// if the verdict keeps the node from consolidation alone. Nodes of static NodePools are not consolidated, so minValues keep them
+// from another disruption.
+func reasonOf(v model.Verdict, static bool) string {
 	switch v.Rule {
-	case model.RuleAnnotation, model.RuleNominated, model.RulePDB, model.RuleNoPlace, model.RuleLimit, model.RuleMinValues:
+	case model.RuleAnnotation, model.RuleNominated, model.RulePDB, model.RuleNoPlace, model.RuleLimit:
 		return telemetry.EventDisruptionBlocked
+	case model.RuleMinValues:
+		if static {
+			return telemetry.EventDisruptionBlocked
+		}
+		return telemetry.EventUnconsolidatable
 	case model.RulePayback:
 		if v.Cause == model.CauseBalanced {
 			return telemetry.EventConsolidationRejected
@@ -231,7 +246,8 @@ func (c *Controller) tellWithoutPool(s *model.Snapshot) {
 	for _, n := range s.Nodes() {
 		if n.Managed() && n.Pool == "" && n.Initialized && !n.Deleting {
 			c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+"NodeClaim has no label "+
-				apiv1.NodePoolLabelKey+": only nodes of a NodePool are disrupted voluntarily or repaired", string(model.RulePolicy))
+				apiv1.NodePoolLabelKey+": only nodes of a NodePool are disrupted voluntarily or repaired",
+				causeOf(model.Verdict{Rule: model.RulePolicy, Cause: model.CauseNoNodePool})...)
 		}
 	}
 }

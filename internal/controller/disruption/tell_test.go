@@ -1,9 +1,11 @@
 package disruption
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
@@ -126,6 +128,95 @@ func TestBlockedForAnotherReason(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A new cause of the same rule is told at once, and so is another mode. Causes that alternate are told once each.
+func TestBlockedForAnotherCause(t *testing.T) {
+	w := newWorld(t, "100%", 1)
+	sink := record.NewFakeRecorder(100)
+	w.Events = telemetry.NewRecorder(sink, w.Clock)
+	s := w.Cluster.Snapshot()
+	n, _ := s.NodeByName("node-0")
+	want := func(what string, events int) {
+		t.Helper()
+		if got := len(sink.Events); got != events {
+			t.Errorf("%s: %d events, want %d", what, got, events)
+		}
+		for len(sink.Events) > 0 {
+			<-sink.Events
+		}
+	}
+	blocked := func(c model.Cause) {
+		v := model.Verdict{Rule: model.RulePolicy, Cause: c, Key: "default", Subject: w.Clock.Now().String()}
+		w.tellBlocked(s, disrupt.Decision{Blocked: []model.Blocked{{Node: n, Verdict: v}}})
+		w.Clock.Step(time.Minute)
+	}
+	blocked(model.CauseNever)
+	want("the first cause, on node and claim", 2)
+	blocked(model.CauseWhenEmpty)
+	want("another cause", 2)
+	for range 4 {
+		blocked(model.CauseNever)
+		blocked(model.CauseWhenEmpty)
+	}
+	want("causes that alternate", 0)
+
+	cmd := model.Command{Nodes: []*model.Node{n}}
+	w.tellWithheld(cmd, string(apiv1.ModeDryRun), "Mode DryRun")
+	w.tellWithheld(cmd, string(apiv1.ModeDryRun), "Mode DryRun")
+	want("a mode", 2)
+	w.tellWithheld(cmd, string(apiv1.ModeApprove), "Waiting for approval")
+	want("another mode", 2)
+}
+
+// The manual lists the reasons that are no event. The table has all rules for which a node can be blocked.
+func TestReasonsInTheManual(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/disruption.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, ok := strings.Cut(string(page), "These reasons are no event: ")
+	list, _, found := strings.Cut(strings.ReplaceAll(list, "\n", " "), ". ")
+	if !ok || !found {
+		t.Fatal("the manual has no list of reasons that are no event")
+	}
+	for rule, tt := range map[model.Rule]struct{ inManual, want string }{
+		model.RuleLimit:      {"spec.limits", telemetry.EventDisruptionBlocked},
+		model.RuleMinValues:  {"minValues", telemetry.EventUnconsolidatable},
+		model.RuleEffort:     {"the search limit", ""},
+		model.RuleBudget:     {"a used-up budget", ""},
+		model.RuleNotReady:   {"a node that is not initialized", ""},
+		model.RuleDisrupted:  {"is being disrupted", ""},
+		model.RuleAnnotation: {"do-not-disrupt", telemetry.EventDisruptionBlocked},
+		model.RulePolicy:     {"paused", telemetry.EventDisruptionBlocked},
+		model.RuleNominated:  {"nominated", telemetry.EventDisruptionBlocked},
+		model.RuleRecent:     {"`consolidateAfter`", ""},
+		model.RuleInUse:      {"a node with pods", ""},
+		model.RulePDB:        {"PodDisruptionBudget", telemetry.EventDisruptionBlocked},
+		model.RuleNoPlace:    {"fits on no other node", telemetry.EventDisruptionBlocked},
+		model.RulePrice:      {"price", telemetry.EventUnconsolidatable},
+		model.RulePayback:    {"payback", telemetry.EventUnconsolidatable},
+		model.RuleUndo:       {"replaced", telemetry.EventUnconsolidatable},
+		model.RuleSpot:       {"spot", telemetry.EventUnconsolidatable},
+		model.RuleNotDue:     {"`no disruption reason applies`", ""},
+		model.RuleBuffer:     {"CapacityBuffer", telemetry.EventUnconsolidatable},
+	} {
+		got := reasonOf(model.Verdict{Rule: rule}, false)
+		if got != tt.want {
+			t.Errorf("%s: event %q, want %q", rule.Word(), got, tt.want)
+		}
+		if listed := strings.Contains(list, tt.inManual); listed != (tt.want == "") {
+			t.Errorf("%q is in the manual's list of reasons without an event: %t", tt.inManual, listed)
+		}
+	}
+	for rule := model.RuleBudget; rule <= model.RuleBuffer; rule++ {
+		if got := reasonOf(model.Verdict{Rule: rule}, true); got != reasonOf(model.Verdict{Rule: rule}, false) {
+			t.Errorf("%s: a static NodePool has event %q", rule.Word(), got)
+		}
+	}
+	if got := reasonOf(model.Verdict{Rule: model.RuleMinValues}, true); got != telemetry.EventDisruptionBlocked {
+		t.Errorf("minValues in a static NodePool: event %q", got)
 	}
 }
 
