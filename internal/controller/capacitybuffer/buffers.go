@@ -123,7 +123,7 @@ func (b *Buffers) source(ctx context.Context, o *autoscalingv1beta1.CapacityBuff
 	case o.Spec.ScalableRef != nil:
 		return b.scalable(ctx, o.Namespace, *o.Spec.ScalableRef)
 	}
-	return failed(autoscalingv1beta1.ReasonResolutionFailed, "set spec.podTemplateRef or spec.scalableRef"), nil
+	return failed(autoscalingv1beta1.ReasonResolutionFailed, "Neither spec.podTemplateRef nor spec.scalableRef is set; fix: set one of them"), nil
 }
 
 func failed(reason, message string) buffer.Source {
@@ -135,9 +135,9 @@ func (b *Buffers) template(ctx context.Context, key client.ObjectKey) (buffer.So
 	switch err := b.Reader.Get(ctx, key, &o); {
 	case apierrors.IsNotFound(err):
 		return failed(autoscalingv1beta1.ReasonPodTemplateNotFound,
-			fmt.Sprintf("podtemplate %s does not exist in namespace %s", key.Name, key.Namespace)), nil
+			fmt.Sprintf("PodTemplate %s does not exist in namespace %s; fix: create it, or correct spec.podTemplateRef", key.Name, key.Namespace)), nil
 	case err != nil:
-		return buffer.Source{}, fmt.Errorf("get podtemplate %s: %w", key, err)
+		return buffer.Source{}, fmt.Errorf("get PodTemplate %s: %w", key, err)
 	}
 	return buffer.Source{Template: &o.Template, Generation: o.Generation}, nil
 }
@@ -149,12 +149,12 @@ func (b *Buffers) scalable(
 	o := scalableOf(ref)
 	if o == nil {
 		return failed(autoscalingv1beta1.ReasonResolutionFailed, fmt.Sprintf(
-			"scalableRef is a %s of API group %q, want a Deployment, StatefulSet or ReplicaSet of apps", ref.Kind, ref.APIGroup)), nil
+			"spec.scalableRef is a %s of API group %q; fix: refer to a Deployment, StatefulSet or ReplicaSet of apps", ref.Kind, ref.APIGroup)), nil
 	}
 	switch err := b.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, o); {
 	case apierrors.IsNotFound(err):
 		return failed(autoscalingv1beta1.ReasonScalableRefNotFound,
-			fmt.Sprintf("%s %s does not exist in namespace %s", ref.Kind, ref.Name, namespace)), nil
+			fmt.Sprintf("%s %s does not exist in namespace %s; fix: create it, or correct spec.scalableRef", ref.Kind, ref.Name, namespace)), nil
 	case err != nil:
 		return buffer.Source{}, fmt.Errorf("get %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
 	}

@@ -134,6 +134,16 @@ func TestLifeOfABuffer(t *testing.T) {
 	}
 }
 
+// told returns the message about the problem of a buffer with the spec.
+func (b *Buffers) told(t *testing.T, spec autoscalingv1beta1.CapacityBufferSpec) string {
+	t.Helper()
+	src, err := b.source(t.Context(), bufferOf("x", 1, spec))
+	if err != nil || src.Problem == nil {
+		t.Fatalf("source is %v, %v, want a problem", src, err)
+	}
+	return src.Problem.Message
+}
+
 // If the object that a buffer references is missing or has no pods, the status of the buffer has the reason.
 func TestUnresolved(t *testing.T) {
 	w := newWorld(t, bufferOf("template", 1, ofTemplate("none")), bufferOf("scalable", 1, ofScalable("apps", "Deployment", "none")),
@@ -144,6 +154,15 @@ func TestUnresolved(t *testing.T) {
 		want := "ReadyForProvisioning=False " + reason + ", Provisioning=False NotReadyForProvisioning"
 		if got, _ := w.look(t, name); got != want {
 			t.Errorf("%s: conditions are %s, want %s", name, got, want)
+		}
+	}
+	for what, want := range map[string]string{
+		w.Buffers.told(t, ofTemplate("none")):                       "PodTemplate none does not exist in namespace ns; fix: create it, or correct spec.podTemplateRef",
+		w.Buffers.told(t, ofScalable("apps", "Deployment", "none")): "Deployment none does not exist in namespace ns; fix: create it, or correct spec.scalableRef",
+		w.Buffers.told(t, autoscalingv1beta1.CapacityBufferSpec{}):  "Neither spec.podTemplateRef nor spec.scalableRef is set; fix: set one of them",
+	} {
+		if what != want {
+			t.Errorf("message is %q, want %q", what, want)
 		}
 	}
 	if s := w.Buffers.Stock(t.Context(), w.snapshot); len(s.Pending()) != 0 {

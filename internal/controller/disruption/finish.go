@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/move"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // finish continues the disruption of marked nodes. It deletes nodes whose wait is over and whose disruption is still valid.
@@ -124,7 +125,7 @@ func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, mod
 			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: "replacement NodeClaim " + name + " is being deleted or gone"}
 		case r.Initialized:
 		case s.Now.Sub(mark.LastTransitionTime.Time) > patience:
-			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf("replacement NodeClaim %s was not initialized within %v", name, patience)}
+			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf("replacement NodeClaim %s was not initialized within %s", name, units.Period(patience))}
 		default:
 			c.tellWaiting(r, n)
 			wait = pause // check the others as well: if one no longer exists, the disruption is rolled back

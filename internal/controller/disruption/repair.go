@@ -12,6 +12,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/repair"
 	"github.com/karpenter-go/karpenter/internal/act"
@@ -149,7 +150,7 @@ func (c *Controller) countRepaired(n *model.Node, condition string, bound *time.
 // the event is a warning and is also published on the NodePool. With legacy repair it is on the node only, as in upstream.
 func (c *Controller) tellRepairBlocked(s *model.Snapshot, b model.Blocked) {
 	if b.Verdict.Cause != model.CauseNone {
-		c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+b.Verdict.String())
+		c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+explain.Sentence(b.Verdict), causeOf(b.Verdict)...)
 		return
 	}
 	objects := []client.Object{b.Node.Object}
@@ -161,7 +162,7 @@ func (c *Controller) tellRepairBlocked(s *model.Snapshot, b model.Blocked) {
 	}
 	for _, o := range objects {
 		e := telemetry.Event{Object: o, Dedupe: []string{string(o.GetUID())}}
-		e.Type, e.Reason, e.Message = corev1.EventTypeWarning, telemetry.EventNodeRepairBlocked, "Not repaired: "+b.Verdict.String()
+		e.Type, e.Reason, e.Message = corev1.EventTypeWarning, telemetry.EventNodeRepairBlocked, "Not repaired: "+explain.Sentence(b.Verdict)
 		c.Events.Publish(e)
 	}
 }

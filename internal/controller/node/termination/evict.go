@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/engine/drain"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -95,8 +96,8 @@ func (c *Controller) deleteByForce(ctx context.Context, d *departure, f drain.De
 	}
 	if c.attempts.force(d.node.UID, f.Pod.UID) {
 		c.told(d, f.Pod, telemetry.EventDisrupted, func(cause string) string {
-			return fmt.Sprintf("Deleted pod with %v to shut down: node %s reaches its termination deadline (%s); PodDisruptionBudgets do not apply",
-				f.Grace, d.node.Name, cause)
+			return fmt.Sprintf("Deleted pod with %s to shut down: node %s reaches its termination deadline (%s); PodDisruptionBudgets do not apply",
+				units.Period(f.Grace), d.node.Name, cause)
 		})
 	}
 	return nil

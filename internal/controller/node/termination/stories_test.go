@@ -124,7 +124,7 @@ var stories = []struct {
 		want: `
 			0s event node-1 TerminationGracePeriodExpiring: All pods will be deleted by 2026-01-01T10:01:00Z (termination deadline of the NodeClaim): PodDisruptionBudgets and do-not-disrupt do not delay it
 			0s deleted slow with 60s
-			0s event slow Disrupted: Deleted pod with 1m0s to shut down: node node-1 reaches its termination deadline (Forceful Termination); PodDisruptionBudgets do not apply
+			0s event slow Disrupted: Deleted pod with 1m to shut down: node node-1 reaches its termination deadline (Forceful Termination); PodDisruptionBudgets do not apply
 			1m0s gone slow
 			1m0s instance ending
 			1m10.125s node gone`,

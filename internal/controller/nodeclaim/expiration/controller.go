@@ -12,6 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/dismiss"
 	"github.com/karpenter-go/karpenter/internal/decisions"
@@ -74,7 +75,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if _, leaves := c.Decisions.Expects(claim.Name); !leaves && c.Decisions != nil {
 		c.Decisions.Begin(decisions.Removed(decisions.KindExpiration, "Expired",
-			fmt.Sprintf("spec.expireAfter of the NodeClaim (%v) has elapsed", claim.Spec.ExpireAfter.Duration), claim))
+			fmt.Sprintf("spec.expireAfter of the NodeClaim (%s) has elapsed", units.Period(*claim.Spec.ExpireAfter.Duration)), claim))
 	}
 	_, err = dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, string(lifecycle.DeleteExpired))
 	return ctrl.Result{}, err
