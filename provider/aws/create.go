@@ -108,7 +108,7 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	types, err := p.catalog.Types(class)
 	if err != nil {
 		return nil, &cloud.LaunchError{
-			Reason: "InstanceTypeResolutionFailed", Message: "instance types could not be resolved", Err: err,
+			Reason: "InstanceTypeResolutionFailed", Message: "Instance types could not be resolved: " + fault.Brief(err), Err: err,
 		}
 	}
 	pool := claim.Labels[apiv1.NodePoolLabelKey]
@@ -171,7 +171,7 @@ func ready(class *awsv1.EC2NodeClass) error {
 	case c == nil || c.Status == metav1.ConditionUnknown:
 		message := fmt.Sprintf("EC2NodeClass %s has not been reconciled yet", class.Name)
 		if c != nil && c.Message != "" {
-			message = fmt.Sprintf("condition Ready of EC2NodeClass %s is Unknown: %s", class.Name, c.Message)
+			message = fmt.Sprintf("Condition Ready of EC2NodeClass %s is Unknown: %s", class.Name, c.Message)
 		}
 		return &cloud.LaunchError{
 			Reason:  apiv1.ReasonNodeClassReadinessUnknown,

@@ -71,8 +71,38 @@ func TestExplain(t *testing.T) {
 		"InsufficientFreeAddressesInSubnet: x":                      "InsufficientFreeAddressesInSubnet",
 		"PendingVerification: x":                                    "AccountPendingVerification",
 	} {
-		if got := Explain(text); got.Reason != want || got.Message == "" {
+		if got := Explain(errors.New(text)); got.Reason != want || got.Message == "" {
 			t.Errorf("%q: %+v, want %s", text, got, want)
+		}
+	}
+}
+
+// The message has the cause of EC2 if a user needs it, and nothing that differs between attempts.
+func TestExplainCause(t *testing.T) {
+	fleet := func(err error) error {
+		return fmt.Errorf("create fleet: %w", &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet", Err: err})
+	}
+	refused := func(code, message string) error { return &smithy.GenericAPIError{Code: code, Message: message} }
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{fleet(refused("InvalidBlockDeviceMapping", "Volume of size 1GB is smaller than snapshot")),
+			"AWS did not launch the instance: EC2 CreateFleet: InvalidBlockDeviceMapping: Volume of size 1GB is smaller than snapshot"},
+		{errors.New("Whatever: it is broken, RequestID: 0a1b-2c"), "AWS did not launch the instance: Whatever: it is broken"},
+		{errors.New("Whatever: no (Request ID: 0a1b)"), "AWS did not launch the instance: Whatever: no"},
+		{errors.New("KmsDenied: not allowed. Encoded authorization failure message: aBc-_12"), "AWS did not launch the instance: KmsDenied: not allowed"},
+		{errors.New("read tcp 10.0.0.1:53211->10.0.0.2:443: connection reset by peer"),
+			"AWS did not launch the instance: read tcp 10.0.0.2:443: connection reset by peer"},
+		{errors.New("InvalidAMIID.NotFound: The image id '[ami-1]' does not exist"),
+			"AMI does not exist: InvalidAMIID.NotFound: The image id '[ami-1]' does not exist"},
+		{errors.New("UnauthorizedOperation: Not authorized for images: [ami-1]"), "Account is not authorized to launch the AMI: " +
+			"UnauthorizedOperation: Not authorized for images: [ami-1]; fix: share the AMI with the account"},
+		{errors.New("UnauthorizedOperation: no. Encoded authorization failure message: aBc"),
+			"Controller role is not authorized to launch instances; fix: karpenter doctor aws lists missing permissions"},
+	} {
+		if got := Explain(tt.err).Message; got != tt.want {
+			t.Errorf("%v:\n%s\nwant:\n%s", tt.err, got, tt.want)
 		}
 	}
 }

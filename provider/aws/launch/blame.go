@@ -112,7 +112,7 @@ func outcomeError(errs []ec2types.CreateFleetError) error {
 		code := aws.ToString(e.ErrorCode)
 		text := fmt.Errorf("%s: %s", code, aws.ToString(e.ErrorMessage))
 		if !fault.Unfulfillable(code) && code != fault.NoServiceRole {
-			why := fault.Explain(text.Error())
+			why := fault.Explain(text)
 			return &cloud.LaunchError{Reason: why.Reason, Message: why.Message, Err: fmt.Errorf("%w: %w", errNotLaunched, text)}
 		}
 		if fault.Quota(code) {

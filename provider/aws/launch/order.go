@@ -211,7 +211,7 @@ func (l *Launcher) newGroup(r Request, c Choice, p part) (*group, error) {
 	})
 	if errors.Is(err, bootstrap.ErrNoCIDR) { // EKS may answer the next call, so the claim is kept
 		return nil, &cloud.LaunchError{
-			Reason: awsv1.ReasonClusterCIDRResolutionFailed, Message: "service CIDR of the cluster could not be read from EKS", Err: err,
+			Reason: awsv1.ReasonClusterCIDRResolutionFailed, Message: "Service CIDR of the cluster could not be read from EKS: " + fault.Brief(err), Err: err,
 		}
 	}
 	if err != nil {
@@ -349,7 +349,7 @@ func (o *order) names() []string {
 
 // launchError returns a LaunchError with the Explanation of a failed call, for the claim's condition.
 func launchError(err error) error {
-	why := fault.Explain(err.Error())
+	why := fault.Explain(err)
 	return &cloud.LaunchError{Reason: why.Reason, Message: why.Message, Err: err}
 }
 
