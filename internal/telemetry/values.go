@@ -34,10 +34,14 @@ func SnakeCase(name string) string {
 // MaxMessage is the maximum length in bytes of the message of an event, and of a condition about a failed launch.
 const MaxMessage = 1024
 
-// Cut returns s, shortened to at most MaxMessage bytes of whole characters. A text that was shortened ends in three
-// dots.
+// Cut returns s in one line, shortened to at most MaxMessage bytes of whole characters. Lines are joined by "; ". A text that was
+// shortened ends in three dots.
 func Cut(s string) string {
 	const dots = "..."
+	if strings.ContainsAny(s, "\r\n") {
+		lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\r' || r == '\n' })
+		s = strings.Join(lines, "; ")
+	}
 	if len(s) <= MaxMessage {
 		return s
 	}

@@ -39,6 +39,7 @@ func TestCut(t *testing.T) {
 		"short":                      {"too few addresses", 17},
 		"as long as it may be":       {strings.Repeat("x", 1024), 1024},
 		"a byte more":                {strings.Repeat("x", 1025), 1024},
+		"one line":                   {"a\r\nb\n", 4},
 		"cut in a character of four": {strings.Repeat("x", 1019) + strings.Repeat("😀", 3), 1022},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -144,12 +145,18 @@ func quotaError(e ec2types.CreateFleetError) error {
 		"(%s: %s)", what, bucket, code, aws.ToString(e.ErrorMessage))
 }
 
-// first joins at most three errors, and counts the others. A fleet call may return one error for each of its
-// overrides.
+// first joins at most three different errors in one line, and counts the others. A fleet call may return one error for each of
+// its overrides, often with the same text.
 func first(errs []error) error {
 	const few = 3
-	if len(errs) <= few {
-		return errors.Join(errs...)
+	var texts []string
+	for _, err := range errs {
+		if !slices.Contains(texts, err.Error()) {
+			texts = append(texts, err.Error())
+		}
 	}
-	return fmt.Errorf("%w; and %d more", errors.Join(errs[:few]...), len(errs)-few)
+	if n := len(texts) - few; n > 0 {
+		texts = append(texts[:few], fmt.Sprintf("and %d more", n))
+	}
+	return errors.New(strings.Join(texts, "; "))
 }

@@ -47,6 +47,27 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
+// The errors of a fleet call are in one line, equal ones once, at most three.
+func TestOutcomeText(t *testing.T) {
+	ice := func(message string) ec2types.CreateFleetError {
+		return fleetError("InsufficientInstanceCapacity", message)
+	}
+	for _, tt := range []struct {
+		errs []ec2types.CreateFleetError
+		want string
+	}{
+		{[]ec2types.CreateFleetError{ice("a"), ice("a"), ice("b")},
+			"insufficient capacity: EC2 launched nothing: InsufficientInstanceCapacity: a; InsufficientInstanceCapacity: b"},
+		{[]ec2types.CreateFleetError{ice("a"), ice("b"), ice("a"), ice("c"), ice("d"), ice("e")},
+			"insufficient capacity: EC2 launched nothing: InsufficientInstanceCapacity: a; InsufficientInstanceCapacity: b; " +
+				"InsufficientInstanceCapacity: c; and 2 more"},
+	} {
+		if got := outcomeError(tt.errs).Error(); got != tt.want {
+			t.Errorf("%s\nwant\n%s", got, tt.want)
+		}
+	}
+}
+
 // What EC2 refuses in a placement group is available outside of the group.
 func TestRefusalsInAPlacementGroup(t *testing.T) {
 	for _, code := range []string{"Unsupported", "InsufficientInstanceCapacity"} {

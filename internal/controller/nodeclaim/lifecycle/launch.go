@@ -67,7 +67,7 @@ func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance,
 	if err != nil {
 		p.launches.end(p.claim.Name, p.claim.UID, nil, p.Clock.Now())
 		if errors.Is(context.Cause(ctx), errNoAnswer) {
-			err = errors.Join(errNoAnswer, err)
+			err = fmt.Errorf("%w: %w", errNoAnswer, err)
 		}
 		return nil, fmt.Errorf("launch instance: %w", err)
 	}
@@ -132,7 +132,7 @@ func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) 
 		p.giveUp = lifecycle.DeleteNodeClassNotReady
 		return false, nil
 	}
-	reason, message := reasonLaunchFailed, err.Error()
+	reason, message := reasonLaunchFailed, "Failed to "+err.Error()
 	var failed *cloud.LaunchError
 	if errors.As(err, &failed) {
 		reason, message = failed.Reason, failed.Message
