@@ -102,7 +102,7 @@ func Reasons() []Reason {
 		{Name: EventFailedTermination, Type: warning, Objects: nodeAndClaim,
 			When: "the instance could not be terminated"},
 		{Name: EventNodeClassNotReady, Type: warning, Objects: "NodeClaim",
-			When: "the node class of the NodeClaim is not ready"},
+			When: "the NodeClaim was not launched and is deleted, because its node class is missing, is being deleted or is not ready"},
 		{Name: EventFinalized, Type: normal, Objects: "NodeClaim, NodePool, Node, node class, CapacityBuffer",
 			When: "the finalizer was removed from the deleted object"},
 		{Name: EventWaitingOnNodeClaimTermination, Type: normal, Objects: "EC2NodeClass, ClusterAPINodeClass",

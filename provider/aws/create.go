@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/karpenter-go/karpenter/api/condition"
-	"github.com/karpenter-go/karpenter/internal/telemetry"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -87,7 +85,6 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	class, err := p.class(ctx, claim.Spec.NodeClassRef)
 	var notReady *cloud.NodeClassNotReadyError
 	if errors.As(err, &notReady) {
-		p.config.Recorder.Event(claim, corev1.EventTypeWarning, telemetry.EventNodeClassNotReady, err.Error())
 		// As in upstream Karpenter, this counts as a lack of capacity, so the claim is deleted and its pods are planned
 		// again.
 		return nil, &cloud.InsufficientCapacityError{Err: err}

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -200,7 +201,10 @@ func TestLaunchRefused(t *testing.T) {
 	}{
 		{"no capacity", &cloud.InsufficientCapacityError{Err: errors.New("none left")}, "insufficient_capacity",
 			"Warning InsufficientCapacityError a"},
-		{"class not ready", &cloud.NodeClassNotReadyError{Err: errors.New("no subnets")}, "nodeclass_not_ready", ""},
+		{"class not ready", &cloud.NodeClassNotReadyError{Err: errors.New("no subnets")}, "nodeclass_not_ready",
+			"Warning NodeClassNotReady a"},
+		{"class missing", &cloud.InsufficientCapacityError{Err: &cloud.NodeClassNotReadyError{Err: errors.New("none")}}, "insufficient_capacity",
+			"Warning InsufficientCapacityError a\nWarning NodeClassNotReady a"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, world.Claim("a"))
@@ -245,6 +249,56 @@ func TestPodsLearnOfMissingCapacity(t *testing.T) {
 	}
 	b.pass("a")
 	b.want("events", b.World.Events.Told(), "Warning InsufficientCapacityError a\nWarning InsufficientCapacityError one")
+}
+
+// What events of claims that were not launched say is true: a missing node class is no lack of capacity. It is in one line.
+func TestTextOfRefusedLaunches(t *testing.T) {
+	class := &cloud.NodeClassNotReadyError{Err: errors.New("EC2NodeClass x does not exist")}
+	for _, tt := range []struct {
+		err  error
+		want []string
+	}{
+		{class, []string{"NodeClaim a was not launched and is deleted: node class not ready: EC2NodeClass x does not exist"}},
+		{&cloud.InsufficientCapacityError{Err: class}, []string{
+			"NodeClaim a was not launched and is deleted: node class not ready: EC2NodeClass x does not exist",
+			"NodeClaim a was not launched, is deleted and its pods are planned again: node class not ready: EC2NodeClass x does not exist",
+		}},
+		{&cloud.InsufficientCapacityError{Err: errors.New("none left")}, []string{
+			"NodeClaim a was not launched, is deleted and its pods are planned again: insufficient capacity: none left"}},
+	} {
+		b, heard := newBench(t, world.Claim("a")), &ear{}
+		b.Controller.Events = heard
+		b.World.Cloud.OnCreate = func(context.Context, *apiv1.NodeClaim) error { return tt.err }
+		b.pass("a")
+		if !slices.Equal(heard.texts, tt.want) {
+			t.Errorf("%v:\n%s\nwant\n%s", tt.err, strings.Join(heard.texts, "\n"), strings.Join(tt.want, "\n"))
+		}
+	}
+}
+
+// An ear keeps the messages of events about launches.
+type ear struct{ texts []string }
+
+func (e *ear) Publish(events ...telemetry.Event) {
+	for _, x := range events {
+		if x.Reason == telemetry.EventNodeClassNotReady || x.Reason == telemetry.EventInsufficientCapacityError {
+			e.texts = append(e.texts, x.Message)
+		}
+	}
+}
+
+// The message of the condition Launched begins with a capital letter and is one line, also if the error is joined or has no reason.
+func TestLaunchedIsOneLine(t *testing.T) {
+	b := newBench(t, world.Claim("a"))
+	b.World.Cloud.OnCreate = func(context.Context, *apiv1.NodeClaim) error { return errors.Join(errors.New("one"), errors.New("two")) }
+	if _, err := b.try("a"); err == nil {
+		t.Error("a failed launch returns no error")
+	}
+	for _, c := range b.GetClaim("a").Status.Conditions {
+		if want := "Failed to launch instance: one; two"; c.Type == apiv1.ConditionTypeLaunched && c.Message != want {
+			t.Errorf("Launched has the message %q, want %q", c.Message, want)
+		}
+	}
 }
 
 // providerWrites changes the claim like a provider that records a launch before the call of the cloud.

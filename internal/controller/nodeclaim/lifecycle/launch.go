@@ -121,13 +121,23 @@ func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) 
 	p.unlaunched = true
 	var capacity *cloud.InsufficientCapacityError
 	var class *cloud.NodeClassNotReadyError
+	if errors.As(err, &class) {
+		p.Events.Publish(telemetry.Event{
+			Object: p.claim, Type: corev1.EventTypeWarning, Reason: telemetry.EventNodeClassNotReady,
+			Message: "NodeClaim " + p.claim.Name + " was not launched and is deleted: " + class.Error(),
+		})
+	}
 	switch {
 	case errors.As(err, &capacity):
-		p.tellNoCapacity(capacity)
+		if class != nil { // the provider counts a missing node class as a lack of capacity; the text must not
+			p.tellNoCapacity(class)
+		} else {
+			p.tellNoCapacity(capacity)
+		}
 		ctrl.LoggerFrom(ctx).Error(err, "failed launching nodeclaim")
 		p.giveUp = lifecycle.DeleteInsufficientCapacity
 		return false, nil
-	case errors.As(err, &class):
+	case class != nil:
 		ctrl.LoggerFrom(ctx).Error(err, "failed launching nodeclaim")
 		p.giveUp = lifecycle.DeleteNodeClassNotReady
 		return false, nil
@@ -143,8 +153,8 @@ func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) 
 	return !p.view.Now.Before(a.Deadline), nil
 }
 
-// tellNoCapacity publishes on the claim, and on the pods that were planned for it, that the claim was not launched.
-func (p *pass) tellNoCapacity(err *cloud.InsufficientCapacityError) {
+// tellNoCapacity publishes on the claim, and on the pods that were planned for it, that the claim was not launched, because of err.
+func (p *pass) tellNoCapacity(err error) {
 	tell := func(o runtime.Object, message string) {
 		p.Events.Publish(telemetry.Event{
 			Object: o, Type: corev1.EventTypeWarning, Reason: telemetry.EventInsufficientCapacityError, Message: message,
