@@ -1,9 +1,10 @@
 package v1
 
 import (
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"strconv"
 )
 
 // Operators of requirements beyond those of Kubernetes.
