@@ -129,8 +129,8 @@ var (
 	_ cloud.Pricer   = (*Provider)(nil)
 )
 
-// New connects to AWS and reads the instance types. It returns an error if EC2 cannot be reached, if the permissions
-// are missing, or if the version of Kubernetes cannot be read. If EC2 throttles the call or reports an internal error,
+// New connects to AWS and reads the instance types. It returns an error if the permissions are missing, if there are no
+// credentials, or if the version of Kubernetes cannot be read. If EC2 fails, throttles the call or does not answer it,
 // New returns a Provider without instance types. It can drain nodes, and the task providers.instancetype reads the
 // types later. Batched calls go on after their callers have returned, and end with ctx.
 func New(ctx context.Context, c Config) (*Provider, error) {
@@ -156,7 +156,7 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	}
 	if err := p.refreshTypes(ctx); err != nil {
 		err = fmt.Errorf("connect to EC2 in %s: %w", c.AWS.Region, err)
-		if !fault.Server(err) && !fault.Throttled(err) {
+		if ctx.Err() != nil || !fault.Transient(err) {
 			return nil, err
 		}
 		log.FromContext(ctx).Error(err, "instance types are not known yet, nodes are drained but none are launched")

@@ -167,26 +167,7 @@ func (w *world) startWith(t testing.TB, change func(*aws.Config)) *aws.Provider 
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	w.ctx, w.stop = ctx, stop
-	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	settings := aws.AddFlags(fs)
-	args := []string{"--cluster-name=" + clusterName, "--cluster-ca-bundle=Q0E="}
-	if w.afterNew == nil { // the test does not depend on dry runs
-		args = append(args, "--disable-dry-run=true")
-	}
-	if err := fs.Parse(args); err != nil {
-		t.Fatal(err)
-	}
-	if err := settings.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	config := aws.Config{
-		AWS: awssdk.Config{
-			Region: w.region, BaseEndpoint: awssdk.String(w.url),
-			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
-		},
-		Client: w.kube, Reader: w.kube, Writer: act.Writer{Client: w.kube}, Discovery: kubernetes{}, Clock: w.clock, Settings: *settings,
-		Ledger: ledger{w.kube}, Metrics: prometheus.NewRegistry(), Recorder: recorder{t},
-	}
+	config := w.config(t)
 	change(&config)
 	p, err := aws.New(ctx, config)
 	if err != nil {
@@ -199,6 +180,31 @@ func (w *world) startWith(t testing.TB, change func(*aws.Config)) *aws.Provider 
 	w.reconcile(t, "nodeclass.hash", "default")
 	w.reconcile(t, "nodeclass", "default")
 	return p
+}
+
+// config returns the configuration of a provider that calls the emulator.
+func (w *world) config(t testing.TB) aws.Config {
+	t.Helper()
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	settings := aws.AddFlags(fs)
+	args := []string{"--cluster-name=" + clusterName, "--cluster-ca-bundle=Q0E="}
+	if w.afterNew == nil { // the test does not depend on dry runs
+		args = append(args, "--disable-dry-run=true")
+	}
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	if err := settings.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return aws.Config{
+		AWS: awssdk.Config{
+			Region: w.region, BaseEndpoint: awssdk.String(w.url),
+			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+		},
+		Client: w.kube, Reader: w.kube, Writer: act.Writer{Client: w.kube}, Discovery: kubernetes{}, Clock: w.clock, Settings: *settings,
+		Ledger: ledger{w.kube}, Metrics: prometheus.NewRegistry(), Recorder: recorder{t},
+	}
 }
 
 // reconcile runs a controller once.
