@@ -28,8 +28,7 @@ type Book struct {
 	// reported is true if estimates were logged.
 	reported atomic.Bool
 
-	// current is true once spot prices were read, or ten minutes (patience) after begun without them. begun is the Unix time
-	// of the first Refresh, 0 before it.
+	// current is true once spot prices were read. begun is the Unix time at which the first Refresh began, 0 before it.
 	current atomic.Bool
 	begun   atomic.Int64
 

@@ -179,7 +179,7 @@ func TestCurrent(t *testing.T) {
 			tenancies := map[string][]string{"Shared": {product("m5.large", "USD", "0.2")}, "Dedicated": {product("m5.metal", "USD", "5")}}
 			spot := []ec2types.SpotPrice{spotPrice("m5.large", "a", "0.03", 1)}
 			b := book(t, "us-east-1", &lists{byTenancy: tenancies, err: tt.listErr}, &history{records: spot, err: tt.spotErr})
-			if b.Current() {
+			if b.Current(start) {
 				t.Error("the shipped prices are current")
 			}
 			for i, after := range tt.calls {
@@ -187,11 +187,32 @@ func TestCurrent(t *testing.T) {
 				if (err == nil) != (tt.listErr == nil && tt.spotErr == nil) {
 					t.Errorf("after %s: error %v", after, err)
 				}
-				if b.Current() != tt.want[i] {
-					t.Errorf("after %s: current is %v, want %v", after, b.Current(), tt.want[i])
+				if got := b.Current(start.Add(after)); got != tt.want[i] {
+					t.Errorf("after %s: current is %v, want %v", after, got, tt.want[i])
 				}
 			}
 		})
+	}
+}
+
+// While spot prices cannot be read, prices count as current after ten minutes, although attempts are further apart by then.
+func TestCurrentBetweenAttempts(t *testing.T) {
+	b := book(t, "us-east-1", &lists{err: errors.New("denied")}, &history{err: errors.New("denied")})
+	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	clock := clocktesting.NewFakePassiveClock(start)
+	task := b.Task(clock)
+	for next := start; next.Before(start.Add(10 * time.Minute)); {
+		clock.SetTime(next)
+		pause, err := task.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		next = next.Add(pause)
+	}
+	for after, want := range map[time.Duration]bool{10*time.Minute - time.Second: false, 10 * time.Minute: true} {
+		if got := b.Current(start.Add(after)); got != want {
+			t.Errorf("after %s: current is %v, want %v", after, got, want)
+		}
 	}
 }
 

@@ -38,13 +38,13 @@ var (
 // Refresh reads list prices and the spot prices at now, concurrently. If one of them fails, the other is still updated.
 // The error joins the failures. The earlier prices of the failed part stay in use.
 func (b *Book) Refresh(ctx context.Context, now time.Time) error {
+	b.begun.CompareAndSwap(0, now.Unix())
 	errs := parallel.All(ctx, func() error { return b.refreshOnDemand(ctx) }, func() error { return b.refreshSpot(ctx, now) })
 	listErr, spotErr := errs[0], errs[1]
 	if listErr != nil {
 		b.reportEstimates(ctx)
 	}
-	b.begun.CompareAndSwap(0, now.Unix())
-	if spotErr == nil || now.Sub(time.Unix(b.begun.Load(), 0)) >= patience {
+	if spotErr == nil {
 		b.current.Store(true)
 	}
 	return errors.Join(listErr, spotErr)
@@ -54,9 +54,12 @@ func (b *Book) Refresh(ctx context.Context, now time.Time) error {
 // not prevent consolidation forever.
 const patience = 10 * time.Minute
 
-// Current reports whether spot prices were refreshed since the start, or could not be refreshed for ten minutes (patience).
-// List prices need not be refreshed, because they rarely change.
-func (b *Book) Current() bool { return b.current.Load() }
+// Current reports whether spot prices were refreshed since the start, or could not be refreshed for ten minutes (patience)
+// before now. List prices need not be refreshed, because they rarely change.
+func (b *Book) Current(now time.Time) bool {
+	begun := b.begun.Load()
+	return b.current.Load() || begun != 0 && now.Sub(time.Unix(begun, 0)) >= patience
+}
 
 // Listed reports whether list prices can be read for this region. They cannot in an isolated
 // VPC, and in GovCloud, which has no Pricing API.
