@@ -78,7 +78,9 @@ func (p *Provider) warnWithheld(about client.Object, message string) {
 }
 
 // PricesCurrent implements cloud.Pricer.
-func (p *Provider) PricesCurrent() bool { return p.prices.Current(p.config.Clock.Now()) }
+func (p *Provider) PricesCurrent() bool {
+	return p.prices.Current(p.config.Clock.Now()) && p.paid.Current()
+}
 
 // MarkUnavailable implements cloud.Notifier.
 func (p *Provider) MarkUnavailable(claim *apiv1.NodeClaim, capacityType string) {

@@ -46,6 +46,8 @@ type Paid struct {
 
 	state atomic.Pointer[paid]
 	told  string // the last logged error; only Refresh uses it, and its calls do not overlap
+	// known is true once the rules in use are those of a valid price book, or there was none.
+	known atomic.Bool
 }
 
 // paid is immutable once stored.
@@ -103,6 +105,10 @@ func (p *Paid) Covers(instanceType, zone string) (covers []commitment.Cover, fee
 	return s.rules.Covers(instanceType, zone, list)
 }
 
+// Current reports whether the rules are known: a valid price book was read since the start, or there was none. It has no time
+// limit. Without the discounts and commitments of a faulty book, consolidation would move pods off instances that are paid for.
+func (p *Paid) Current() bool { return p.Namespace == "" || p.known.Load() }
+
 // Revision returns a number that changes whenever a price may change.
 func (p *Paid) Revision() uint64 { return p.List.Revision() + p.state.Load().revision<<32 }
 
@@ -114,7 +120,8 @@ func (p *Paid) Task() periodic.Task {
 }
 
 // Refresh reads the price book and counts nodes. An invalid price book is logged once, and the previous rules stay in
-// use. Without a price book there are no rules.
+// use. If there are none since the start, prices are not current until the book is valid (Current). Without a price book there are
+// no rules.
 func (p *Paid) Refresh(ctx context.Context) error {
 	if p.Namespace == "" {
 		return nil
@@ -128,10 +135,11 @@ func (p *Paid) Refresh(ctx context.Context) error {
 	}
 	old := p.state.Load()
 	next := &paid{text: stored.Data[BookKey], rules: old.rules, revision: old.revision}
+	valid := true
 	if next.text != old.text {
 		if next.rules, err = ParseRules(next.text); err != nil {
 			p.tell(ctx, err)
-			next.rules, next.text = old.rules, old.text
+			next.rules, next.text, valid = old.rules, old.text, false
 		} else {
 			p.told = ""
 			log.FromContext(ctx).Info("applied price overrides", "ConfigMap", klog.KRef(p.Namespace, BookName),
@@ -141,18 +149,24 @@ func (p *Paid) Refresh(ctx context.Context) error {
 	if next.usage, err = p.count(ctx, next.rules); err != nil {
 		return err
 	}
-	if next.text == old.text && maps.Equal(next.usage.Nodes, old.usage.Nodes) && maps.Equal(next.usage.VCPUs, old.usage.VCPUs) {
-		return nil
+	if next.text != old.text || !maps.Equal(next.usage.Nodes, old.usage.Nodes) || !maps.Equal(next.usage.VCPUs, old.usage.VCPUs) {
+		next.revision++
+		p.state.Store(next)
 	}
-	next.revision++
-	p.state.Store(next)
+	if valid {
+		p.known.Store(true)
+	}
 	return nil
 }
 
 func (p *Paid) tell(ctx context.Context, err error) {
 	if text := err.Error(); text != p.told {
 		p.told = text
-		log.FromContext(ctx).Error(errors.New(strings.ReplaceAll(text, "\n", "; ")), "invalid price overrides, keeping the previous ones", "ConfigMap", klog.KRef(p.Namespace, BookName))
+		message := "invalid price overrides, keeping the previous ones"
+		if !p.known.Load() {
+			message = "invalid price overrides, consolidation waits until they are valid"
+		}
+		log.FromContext(ctx).Error(errors.New(strings.ReplaceAll(text, "\n", "; ")), message, "ConfigMap", klog.KRef(p.Namespace, BookName))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -101,6 +102,9 @@ func TestPaid(t *testing.T) {
 		}
 	}
 	price("at first", "m5.large", 0.096)
+	if p.Current() {
+		t.Error("prices are current before the book is read")
+	}
 	refresh(true)
 	price("by the book", "m5.large", 0.01)
 	price("by the book", "c5.large", 0.085*0.9+0.01)
@@ -129,6 +133,9 @@ func TestPaid(t *testing.T) {
 	if len(lines) != before+1 {
 		t.Errorf("told %v", lines[before:])
 	}
+	if !p.Current() {
+		t.Error("the previous rules are not current")
+	}
 	if err := kube.Delete(t.Context(), stored); err != nil {
 		t.Fatal(err)
 	}
@@ -156,5 +163,50 @@ commitments: [{name: plan, usdPerHour: 5}]
 		if covers, _ := p.Covers(name, "a"); len(covers) != 1 || covers[0].Use != want {
 			t.Errorf("%s uses %v of the plan, want %d", name, covers, want)
 		}
+	}
+}
+
+// After a restart there are no previous rules. While the price book is invalid then, prices are not current: consolidation would
+// move pods off instances that are paid for. They are current once the book is valid, or deleted.
+func TestPaidAfterRestart(t *testing.T) {
+	scheme := api.Scheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	for name, mend := range map[string]func(client.Client, *corev1.ConfigMap) error{
+		"valid": func(kube client.Client, stored *corev1.ConfigMap) error {
+			stored.Data[BookKey] = priceBook
+			return kube.Update(t.Context(), stored)
+		},
+		"deleted": func(kube client.Client, stored *corev1.ConfigMap) error { return kube.Delete(t.Context(), stored) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
+			stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "karpenter", Name: BookName}, Data: map[string]string{BookKey: "discount: []"}}
+			kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored).Build()
+			p := NewPaid(PaidConfig{List: book(t, "us-east-1", &lists{}, &history{}), Client: kube, Reader: kube, Namespace: "karpenter"})
+			refresh := func(current bool) {
+				t.Helper()
+				if err := p.Refresh(ctx); err != nil {
+					t.Fatal(err)
+				}
+				if p.Current() != current {
+					t.Errorf("current is %v, want %v", p.Current(), current)
+				}
+			}
+			refresh(false)
+			refresh(false)
+			if len(lines) != 1 || !strings.Contains(lines[0], "consolidation waits") {
+				t.Errorf("logged %v", lines)
+			}
+			if err := mend(kube, stored); err != nil {
+				t.Fatal(err)
+			}
+			refresh(true)
+		})
+	}
+	if !NewPaid(PaidConfig{}).Current() {
+		t.Error("without a namespace there is no price book, and prices are not current")
 	}
 }
