@@ -67,8 +67,11 @@ with which it runs. Afterwards a missing permission shows here:
 | ` + "`ec2:CreateLaunchTemplate`, `ec2:CreateFleet`, `ec2:RunInstances`; `iam:PassRole` with `spec.instanceProfile`" + ` | EC2NodeClass, condition ` + "`ValidationSucceeded`" + ` False: a launch is tried as a dry run before the class is ready. [Reasons](nodeclasses.md#conditions-and-reasons) |
 | reads of images, subnets, security groups and placement groups, ` + "`ssm:GetParameter`" + `, changes of instance profiles and ` + "`iam:PassRole`" + ` | EC2NodeClass, the condition of that step: Unknown with the reason ` + "`NotResolved`" + ` and the error of AWS. A condition that was True stays True |
 | ` + "`ec2:TerminateInstances`" + ` | event ` + "`FailedTermination`" + ` on the node and NodeClaim |
-| ` + "`ec2:GetConsoleOutput`, `eks:DescribeAccessEntry`" + ` | nowhere: condition ` + "`NodeJoinDelayed`" + ` states fewer causes |
-| all others, such as ` + "`sqs:ReceiveMessage`, `pricing:GetProducts`, `ec2:DescribeInstances`" + ` | the log: one line a minute for each cause |
+| ` + "`ec2:DescribeInstanceTypes`, `ec2:DescribeInstanceTypeOfferings`" + ` | at the start: the controller exits with code 3, and the line ` + "`stopped`" + ` of its log has the error. Later: as the periodic tasks below |
+| ` + "`ec2:GetConsoleOutput`, `eks:DescribeAccessEntry`" + ` | the log, once after each start, level ` + "`INFO`: `not authorized to read instance consoles...`, `failed to read whether the cluster admits nodes`" + `. Condition ` + "`NodeJoinDelayed`" + ` states fewer causes |
+| ` + "`pricing:GetProducts`, `ec2:DescribeSpotPriceHistory`" + ` | the log, once until prices are read, level ` + "`INFO`: `failed to refresh prices, using cached prices`" + `. [What that changes](prices.md#if-prices-cannot-be-read) |
+| those of periodic tasks: instance types, instances without NodeClaim, launch templates and instance profiles to delete, zonal shift, the version of Kubernetes from EKS | the log, level ` + "`ERROR`: `periodic task failed, retrying`" + ` with the task, when it fails first, when the error changes, and once an hour |
+| all others, such as ` + "`sqs:ReceiveMessage`, `ec2:CreateTags`" + ` | the log, level ` + "`ERROR`" + `: when the call fails first and when the error changes, and whenever it is repeated or once an hour; at most one line a minute for each cause |
 
 ## Permissions of single features
 

@@ -54,7 +54,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 }
 
 // Reconcile handles one batch of notices from the source. After an error it is repeated with increasing delay. A line is logged
-// when a new error occurs, and when reading succeeds again.
+// when a new error occurs, once an hour while it stays, and when reading succeeds again.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	next, err := c.Handle(ctx)
 	switch {
@@ -127,6 +127,8 @@ func (c *Controller) state(ctx context.Context, notices []cloud.Notice) (interru
 type failing struct {
 	text  string // the last logged error, empty if the last call succeeded
 	pause time.Duration
+	// silent is the sum of the delays since an error was logged.
+	silent time.Duration
 }
 
 // retryFirst is the delay after the first error. It doubles with each further error up to retryLongest. retryLongest is short
@@ -136,10 +138,16 @@ const (
 	retryLongest = 10 * time.Second
 )
 
-// again returns the delay before the next attempt, and whether the error differs from the last one.
+// tellEvery is the sum of delays after which an error that stays is logged again, so that it is found in the recent log.
+const tellEvery = time.Hour
+
+// again returns the delay before the next attempt, and whether the error differs from the last one or was not logged for an hour.
 func (f *failing) again(err error) (pause time.Duration, news bool) {
 	f.pause = min(max(2*f.pause, retryFirst), retryLongest)
-	news, f.text = f.text != err.Error(), err.Error()
+	if news = f.text != err.Error() || f.silent >= tellEvery; news {
+		f.text, f.silent = err.Error(), 0
+	}
+	f.silent += f.pause
 	return f.pause, news
 }
 

@@ -236,3 +236,23 @@ func TestReasonsAreDeclared(t *testing.T) {
 		}
 	}
 }
+
+// An error that stays is reported when it occurs first and then once an hour, so that it is found in the recent log.
+func TestErrorThatStays(t *testing.T) {
+	var f failing
+	var passed time.Duration
+	var reported []time.Duration
+	for passed < 2*time.Hour+time.Minute {
+		pause, news := f.again(errors.New("denied"))
+		if news {
+			reported = append(reported, passed.Round(time.Minute))
+		}
+		passed += pause
+	}
+	if want := []time.Duration{0, time.Hour, 2 * time.Hour}; !slices.Equal(reported, want) {
+		t.Errorf("reported after %v, want %v", reported, want)
+	}
+	if _, news := f.again(errors.New("timeout")); !news {
+		t.Error("another error is not reported")
+	}
+}

@@ -30,7 +30,8 @@ type Task struct {
 func (t Task) Name() string { return t.Label }
 
 // Reconcile runs the task once. The request is ignored. After an error, it requeues with increasing pauses. An error is
-// logged when it first occurs or its text changes. The first success after errors is logged as well.
+// logged when it first occurs, when its text changes, and once an hour, so that it is found in the recent log. The first
+// success after errors is logged as well.
 func (t *running) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	next, err := t.task.Run(ctx)
 	switch {
@@ -38,16 +39,17 @@ func (t *running) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, e
 		if t.told != "" {
 			log.FromContext(ctx).Info("periodic task recovered", "task", t.task.Label)
 		}
-		t.told, t.pause = "", 0
+		t.told, t.pause, t.silent = "", 0, 0
 		return ctrl.Result{RequeueAfter: next}, nil
 	case ctx.Err() != nil:
 		return ctrl.Result{}, nil // the process is stopping
 	}
 	t.pause = min(max(2*t.pause, retryFirst), retryLongest)
-	if text := fault.Brief(err); text != t.told {
+	if text := fault.Brief(err); text != t.told || t.silent >= tellEvery {
 		log.FromContext(ctx).Error(errors.New(text), "periodic task failed, retrying", "task", t.task.Label, "next-retry", t.pause)
-		t.told = text
+		t.told, t.silent = text, 0
 	}
+	t.silent += t.pause
 	return ctrl.Result{RequeueAfter: t.pause}, nil
 }
 
@@ -57,11 +59,16 @@ const (
 	retryLongest = 5 * time.Minute
 )
 
+// tellEvery is the sum of pauses after which an error that stays is logged again.
+const tellEvery = time.Hour
+
 // running is a task with the state of its last run.
 type running struct {
 	task  Task
 	told  string // the error that was logged last, empty after a success
 	pause time.Duration
+	// silent is the sum of the pauses since the error was logged.
+	silent time.Duration
 }
 
 // Reconcile runs the task once and returns its error. It is for tests and other callers without a manager.

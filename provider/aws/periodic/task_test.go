@@ -41,6 +41,17 @@ func TestTask(t *testing.T) {
 	if pauses[0] != time.Second || pauses[1] != 2*time.Second || pauses[11] != 5*time.Minute || len(lines) != 1 {
 		t.Errorf("pauses are %v, lines %v", pauses, lines)
 	}
+	for len(lines) == 1 && len(pauses) < 40 {
+		pauses = append(pauses, run())
+	}
+	var passed time.Duration
+	for _, p := range pauses[:len(pauses)-1] {
+		passed += p
+	}
+	if passed < time.Hour || passed > time.Hour+5*time.Minute || len(lines) != 2 {
+		t.Errorf("the same error is logged again after %v, want an hour; lines %v", passed, lines)
+	}
+	lines = lines[:1]
 	err = errors.New("down in another way")
 	run()
 	err = nil
