@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,6 +36,29 @@ func TestVariablesReplaceThoseOfTheChart(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("other variables differ:\n%s", diff)
+	}
+}
+
+// Settings may contain templates. The Role names the same lease as the variable.
+func TestSettingsAreTemplates(t *testing.T) {
+	v := map[string]any{"settings": map[string]any{
+		"clusterName": "demo", "leaderElectionName": "{{ .Release.Name }}-lease", "decisionLog": "/log/{{ .Release.Name }}",
+		"costAllocationLabel": "{{ .Release.Name }}/team", "maxNodeCPU": "{{ 32 }}",
+	}}
+	environment := variables(t, v)
+	for name, want := range map[string]string{
+		"LEADER_ELECTION_NAME": "karpenter-lease", "DECISION_LOG": "/log/karpenter", "COST_ALLOCATION_LABEL": "karpenter/team", "MAX_NODE_CPU": "32",
+	} {
+		if got := environment[name].Value; got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	files, err := Render(load(t, "karpenter"), release(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if role := files["karpenter/templates/role.yaml"]; !strings.Contains(role, `resourceNames: ["karpenter-lease"]`) {
+		t.Errorf("the Role names another lease:\n%s", role)
 	}
 }
 

@@ -116,6 +116,8 @@
   (list "PROVIDER_CERTIFICATE_FILE" "providerCertificateFile")
   (list "PROVIDER_KEY_FILE" "providerKeyFile")
   (list "LEADER_ELECTION_NAME" "leaderElectionName")
+  (list "COST_ALLOCATION_LABEL" "costAllocationLabel")
+  (list "DECISION_LOG" "decisionLog")
   (list "AMI_REFRESH_INTERVAL" "amiRefreshInterval")
   (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval")
   (list "SECURITY_GROUP_REFRESH_INTERVAL" "securityGroupRefreshInterval") }}
@@ -157,24 +159,16 @@
 - name: METRICS_DETAIL_MAX_NODES
   value: {{ int64 .Values.settings.metricsDetailMaxNodes | quote }}
 {{- end }}
-{{- with .Values.settings.costAllocationLabel }}
-- name: COST_ALLOCATION_LABEL
-  value: {{ . | quote }}
-{{- end }}
 {{- with .Values.settings.nodeOverheadCost }}
 - name: NODE_OVERHEAD_COST
   value: {{ . | quote }}
 {{- end }}
 {{- with .Values.settings.maxNodeCPU }}
 - name: MAX_NODE_CPU
-  value: {{ if kindIs "string" . }}{{ . | quote }}{{ else }}{{ . | int64 | quote }}{{ end }}
+  value: {{ if kindIs "string" . }}{{ tpl . $ | quote }}{{ else }}{{ . | int64 | quote }}{{ end }}
 {{- end }}
 {{- with .Values.settings.newNodeHeadroom }}
 - name: NEW_NODE_HEADROOM
-  value: {{ . | quote }}
-{{- end }}
-{{- with .Values.settings.decisionLog }}
-- name: DECISION_LOG
   value: {{ . | quote }}
 {{- end }}
 {{- if not .Values.settings.publishDecisions }}
