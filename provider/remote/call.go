@@ -70,7 +70,7 @@ func call[Q, A any](
 	}
 	// A launch may take long without any fault of the provider.
 	if !(method == createMethod && status.Code(err) == codes.DeadlineExceeded) {
-		p.heard(ctx, err)
+		p.heard(ctx, start, err)
 	}
 	return answer, p.said(err)
 }
@@ -108,20 +108,29 @@ func (p *Provider) checked(err error) error {
 // A health records whether the provider answers.
 type health struct {
 	mu sync.Mutex // guards all below
-	// since is the time of the last change of down. If down is true, the provider has not answered since then.
-	down  bool
-	since time.Time
-	cause string
+	// answered is the time of the last answer. If down is true, the provider has not answered since the time since: the start
+	// of the first call without an answer, or answered if that is later.
+	answered time.Time
+	down     bool
+	since    time.Time
+	cause    string
 }
 
-// heard records the result of a call.
-func (p *Provider) heard(ctx context.Context, err error) {
+// heard records the result of a call that began at the time start. For a stream, start is the present: it was open until then.
+func (p *Provider) heard(ctx context.Context, start time.Time, err error) {
 	code := status.Code(err)
 	down := code == codes.Unavailable || code == codes.DeadlineExceeded
 	p.health.mu.Lock()
 	changed := down != p.health.down
-	if changed {
-		p.health.down, p.health.since = down, p.config.Clock.Now()
+	p.health.down = down
+	switch {
+	case !down:
+		p.health.answered = p.config.Clock.Now()
+	case changed:
+		p.health.since = start
+		if p.health.answered.After(start) {
+			p.health.since = p.health.answered
+		}
 	}
 	if down {
 		p.health.cause = wire.Text(status.Convert(err).Message())

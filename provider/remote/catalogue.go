@@ -184,7 +184,7 @@ func (p *Provider) follow(ctx context.Context, key shelfKey, c *catalogue) {
 			err = p.checked(err)
 			pause = lastWait
 		} else {
-			p.heard(ctx, err)
+			p.heard(ctx, p.config.Clock.Now(), err)
 			err = p.said(err)
 		}
 		c.end(err)
@@ -225,7 +225,7 @@ func (p *Provider) read(ctx context.Context, key shelfKey, c *catalogue) (commit
 		if !m.GetCommit() {
 			continue
 		}
-		p.heard(ctx, nil)
+		p.heard(ctx, p.config.Clock.Now(), nil)
 		committed = true
 		c.commit(work, m, p.config.Clock.Now())
 		ctrl.LoggerFrom(ctx).V(1).Info("catalogue of provider changed", "provider", p.Name(), "types", len(work.types))

@@ -18,6 +18,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	cloudv1 "github.com/karpenter-go/karpenter/cloud/proto/karpenter/cloud/v1"
+	"github.com/karpenter-go/karpenter/provider/remote"
 	"github.com/karpenter-go/karpenter/provider/remote/wire"
 )
 
@@ -221,6 +222,39 @@ func TestGoneAndBack(t *testing.T) {
 		passed(2 * time.Minute)
 		if err := usable(); err != nil {
 			t.Errorf("after it is back: %v", err)
+		}
+	})
+}
+
+// A call that gets no answer is given up after half a minute. The minute for which the last catalogue is used begins with the call,
+// and the message names that time.
+func TestSilentSinceTheCall(t *testing.T) {
+	hang := make(chan struct{})
+	s := &scripted{get: func(string) *cloudv1.GetInstanceResponse { <-hang; return &cloudv1.GetInstanceResponse{} }}
+	synctest.Test(t, func(t *testing.T) {
+		hang = make(chan struct{})
+		p, l := connect(t, s)
+		defer l.kill()
+		defer p.Close()
+		defer close(hang)
+		if _, err := p.InstanceTypes(t.Context(), pool()); err != nil {
+			t.Fatal(err)
+		}
+		passed(time.Minute)
+		start := time.Now()
+		var unreachable *remote.UnreachableError
+		if _, err := p.Get(t.Context(), "script://x"); !errors.As(err, &unreachable) {
+			t.Fatalf("get: %v, want an UnreachableError", err)
+		}
+		passed(29 * time.Second)
+		if _, err := p.InstanceTypes(t.Context(), pool()); err != nil {
+			t.Errorf("within a minute: %v", err)
+		}
+		passed(time.Second)
+		var unready *cloud.NodeClassNotReadyError
+		_, err := p.InstanceTypes(t.Context(), pool())
+		if want := "has not answered since " + start.UTC().Format(time.RFC3339); !errors.As(err, &unready) || !strings.Contains(err.Error(), want) {
+			t.Errorf("after a minute: %v, want a NodeClassNotReadyError that contains %q", err, want)
 		}
 	})
 }

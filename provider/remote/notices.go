@@ -99,7 +99,7 @@ func (n *notices) opened() (*noticeStream, error) {
 			m, err := call.Recv()
 			if err != nil {
 				s.err = err
-				p.heard(ctx, err)
+				p.heard(ctx, p.config.Clock.Now(), err)
 				return
 			}
 			select {
