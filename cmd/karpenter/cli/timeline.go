@@ -62,7 +62,7 @@ func timelineCommand() *cobra.Command {
 	f.StringVar(&t.namespace, "controller-namespace", "", "Namespace of the controller (default: searched)")
 	f.BoolVarP(&t.follow, "follow", "w", false, "Wait for new decisions and effects until interrupted")
 	f.DurationVar(&t.since, "since", 0, "Only decisions of this last period, for example 1h")
-	f.IntVar(&t.last, "last", 100, "At most this many of the newest decisions; 0 means all")
+	f.IntVar(&t.last, "last", 100, "At most this many of the newest decisions; 0 means all, which is the default with --since")
 	t.output = asText
 	f.StringVarP((*string)(&t.output), "output", "o", string(asText), "Output format: text, wide, json (one object per line) or yaml (one document per decision)")
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return t.run(cmd) }
@@ -93,6 +93,9 @@ func (t *timeline) check() error {
 func (t *timeline) run(cmd *cobra.Command) error {
 	if err := t.check(); err != nil {
 		return err
+	}
+	if t.since > 0 && !cmd.Flags().Changed("last") {
+		t.last = 0 // the user has chosen the period
 	}
 	there, err := watchingClient(100)
 	if err != nil {

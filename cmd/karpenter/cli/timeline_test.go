@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -64,5 +66,26 @@ func TestTimelineFormats(t *testing.T) {
 	bad := timeline{output: "xml"}
 	if err := bad.check(); err == nil || !strings.Contains(err.Error(), "use text, wide, json or yaml") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The newest hundred decisions are shown. With a period, all decisions of the period are, unless --last is given too.
+func TestTimelineOfAPeriod(t *testing.T) {
+	var published strings.Builder
+	for n := range 150 {
+		line, err := json.Marshal(decisions.Episode{ID: fmt.Sprint("e", n), Time: time.Now().Add(-time.Hour), Kind: decisions.KindProvisioning})
+		if err != nil {
+			t.Fatal(err)
+		}
+		published.Write(append(line, '\n'))
+	}
+	serveDecisions(t, published.String())
+	for args, want := range map[string]int{
+		"": 100, "--since 24h": 150, "--since 24h --last 20": 20, "--since 24h --last 100": 100, "--last 0": 150, "--since 1m": 0,
+	} {
+		out, _, err := run(t, timelineCommand(), append(strings.Fields(args), "--controller-namespace", "karpenter", "-o", "json")...)
+		if got := strings.Count(out, "\n"); err != nil || got != want {
+			t.Errorf("timeline %s: %d decisions, want %d; error %v", args, got, want, err)
+		}
 	}
 }
