@@ -1644,7 +1644,8 @@ type CreateInstanceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The identity of the launch: 1 to 63 characters. The same token never stands for two instances.
 	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
-	// The offerings from which the instance may be launched, the best first. The provider uses the first with capacity.
+	// The offerings from which the instance may be launched: at most the 100 cheapest, the cheapest first. The provider uses the
+	// first with capacity.
 	Candidates []*OfferingKey `protobuf:"bytes,2,rep,name=candidates,proto3" json:"candidates,omitempty"`
 	// The NodeClaim and the node class as JSON. They have labels, taints, images and start scripts, for example. The node class
 	// is empty for providers with CAPABILITY_CLUSTER_ACCESS.
