@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -107,6 +108,35 @@ func TestConvertingTwiceIsConvertingOnce(t *testing.T) {
 				t.Errorf("%s: %s", file, w)
 			}
 		}
+	}
+}
+
+// A template expression in a comment of the input is in no other place of the output than in this comment. Whole lines of
+// comments are inserted everywhere, also into user data.
+func TestCommentedExpressionsStayComments(t *testing.T) {
+	all := goldens(t)
+	rng, kept := rand.New(rand.NewPCG(5, 6)), 0
+	for _, file := range slices.Sorted(maps.Keys(all)) {
+		for _, in := range inputs(all[file]) {
+			lines := strings.Split(string(in.Data), "\n")
+			for i := range 3 {
+				at := rng.IntN(len(lines))
+				comment := fmt.Sprintf("%s#${COMMENTED_%d}", indentOf(lines[at]), i)
+				lines = slices.Insert(lines, at, comment)
+			}
+			r, err := Convert([]File{{in.Name, []byte(strings.Join(lines, "\n"))}}, Options{Unchecked: true})
+			if err != nil || r.Converted == 0 {
+				continue
+			}
+			out := string(r.Text())
+			kept += strings.Count(out, "#${COMMENTED_")
+			if strings.Count(out, "${COMMENTED_") != strings.Count(out, "#${COMMENTED_") {
+				t.Errorf("%s: an expression was commented out and is not:\n%s", file, out)
+			}
+		}
+	}
+	if kept < 50 {
+		t.Errorf("%d comments are in the output, want at least 50", kept)
 	}
 }
 

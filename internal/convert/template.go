@@ -32,9 +32,11 @@ type expressions struct {
 	prefix string // the prefix of words; it does not occur in the input
 	list   []string
 	number map[string]int // indexes in list
-	// words matches a word that represents an expression, value a word that is the whole value of a key, comment a word
-	// on a separate line.
-	words, value, comment *regexp.Regexp
+	// mark begins a comment that hides a line with only expressions. Like prefix, it does not occur in the input, so it
+	// differs from comments of the input.
+	mark string
+	// words matches a word that represents an expression, value a word that is the whole value of a key.
+	words, value *regexp.Regexp
 }
 
 // newExpressions returns an empty table, with a prefix that does not occur in the texts.
@@ -45,7 +47,7 @@ func newExpressions(texts ...string) *expressions {
 	}
 	x.words = regexp.MustCompile(x.prefix + `(\d{4,})x`)
 	x.value = regexp.MustCompile(`(?m)(: +)(` + x.prefix + `\d{4,}x)[ \t]*$`)
-	x.comment = regexp.MustCompile(`(?m)^([ \t]*)#(` + x.prefix + `\d{4,}x)`)
+	x.mark = "#" + x.prefix + "line:"
 	return x
 }
 
@@ -68,10 +70,9 @@ func (x *expressions) of(word string) string {
 	return x.list[i]
 }
 
-// show replaces the words in text by their expressions.
+// show replaces the words in text by their expressions, and the comments that hide lines by these lines.
 func (x *expressions) show(text string) string {
-	text = x.comment.ReplaceAllString(text, "$1$2")
-	return x.words.ReplaceAllStringFunc(text, x.of)
+	return x.words.ReplaceAllStringFunc(strings.ReplaceAll(text, x.mark, ""), x.of)
 }
 
 // in reports whether text contains a word that represents an expression.
@@ -204,7 +205,7 @@ func (t *template) line(line, before string) string {
 		len(indent) > len(before)-len(strings.TrimLeft(before, " ")) {
 		return line
 	}
-	return indent + "#" + trimmed + line[len(strings.TrimRight(line, "\r\n")):]
+	return indent + t.mark + trimmed + line[len(strings.TrimRight(line, "\r\n")):]
 }
 
 // replace replaces was by is in the expressions that the words in text represent, and returns text with the words of
