@@ -233,7 +233,7 @@ func (c *Cluster) rbac(ctx context.Context) {
 	throttle := authorizationv1.ResourceAttributes{Namespace: c.Namespace, Resource: "configmaps", Name: "karpenter-throttle", Verb: "get"}
 	if allowed, err := c.may(ctx, throttle); err == nil && !allowed {
 		c.found("rbac", finding.Warning, c.grant("set extraPermissions.throttle in the chart: docs/disruption-control.md#the-configmap-karpenter-throttle"),
-			"%s is not allowed to get ConfigMap %s/%s: pauses and rate limits in it have no effect", c.caller(), throttle.Namespace,
+			"%s is not allowed to get ConfigMap %s/%s: pauses and rate limits in it are not read", c.caller(), throttle.Namespace,
 			throttle.Name)
 	}
 }

@@ -40,7 +40,8 @@ type Throttle struct {
 	now   *Limits    // nil until the ConfigMap was read
 	done  [kinds]Tally
 	told  string // the last logged error about the ConfigMap
-	quiet bool   // true when it was logged that Karpenter may not read the ConfigMap
+	quiet bool   // true when it was logged that Karpenter may not read the ConfigMap; false again after the next read
+	known bool   // true when a read of the ConfigMap has succeeded, or found that it does not exist
 }
 
 // Known reports whether the ConfigMap was read, or none is configured. Until then, controllers make no decisions.
@@ -78,8 +79,8 @@ func (b *Throttle) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(b.Name()).WatchesRawSource(singleton.Source()).Complete(b)
 }
 
-// Reconcile reads the ConfigMap. If the read fails, the limits do not change. If Karpenter may not read the ConfigMap, only
-// Settings apply.
+// Reconcile reads the ConfigMap. If the read fails, the limits do not change. If no read has succeeded since the start because
+// Karpenter may not read the ConfigMap, Settings apply.
 func (b *Throttle) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	var data map[string]string
 	if b.Namespace != "" {
@@ -87,9 +88,14 @@ func (b *Throttle) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, 
 		err := b.Reader.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: MapName}, &stored)
 		switch {
 		case apierrors.IsForbidden(err):
-			b.tellForbidden(ctx)
+			b.tellForbidden(ctx, err)
+			if b.known {
+				return ctrl.Result{RequeueAfter: every}, nil
+			}
 		case client.IgnoreNotFound(err) != nil:
 			return ctrl.Result{}, fmt.Errorf("read ConfigMap %s/%s: %w", b.Namespace, MapName, err)
+		default:
+			b.known, b.quiet = true, false
 		}
 		data = stored.Data
 	}
@@ -140,11 +146,17 @@ func (b *Throttle) tellWrong(ctx context.Context, err error) {
 	b.told = text
 }
 
-// tellForbidden logs once that the ConfigMap has no effect, because Karpenter may not read it.
-func (b *Throttle) tellForbidden(ctx context.Context) {
-	if !b.quiet {
-		b.quiet = true
-		ctrl.LoggerFrom(ctx).Info("not authorized to read ConfigMap: pauses and rate limits in it are not applied (chart value extraPermissions.throttle)",
-			"ConfigMap", b.ref())
+// tellForbidden logs once that Karpenter may not read the ConfigMap, and which limits apply instead of its own.
+func (b *Throttle) tellForbidden(ctx context.Context, err error) {
+	if b.quiet {
+		return
 	}
+	b.quiet = true
+	if b.known {
+		ctrl.LoggerFrom(ctx).Error(err, "no longer authorized to read ConfigMap: its last pauses and rate limits apply until a restart"+
+			" (chart value extraPermissions.throttle)", "ConfigMap", b.ref())
+		return
+	}
+	ctrl.LoggerFrom(ctx).Info("not authorized to read ConfigMap: pauses and rate limits in it are not applied (chart value extraPermissions.throttle)",
+		"ConfigMap", b.ref())
 }

@@ -168,7 +168,8 @@ func TestConfigMapCountsAtOnce(t *testing.T) {
 	}
 }
 
-// While reads of the ConfigMap fail, the last limits stay in effect. If Karpenter may not read it at all, it has no effect.
+// While reads of the ConfigMap fail, the last limits stay in effect, also if the permission to read it was removed. If Karpenter
+// may not read it from the start, it has no effect.
 func TestConfigMapThatCannotBeRead(t *testing.T) {
 	b, s := newThrottle(t)
 	s.put(t, map[string]string{KeyPauseDisruption: "true"})
@@ -177,11 +178,33 @@ func TestConfigMapThatCannotBeRead(t *testing.T) {
 	if _, err := b.Reconcile(t.Context(), ctrl.Request{}); err == nil || !b.Limits().PauseDisruption {
 		t.Errorf("error %v, limits %+v", err, b.Limits())
 	}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, MapName, errors.New("no"))
+	s.err = forbidden
+	b.read(t)
+	b.read(t)
+	if !b.Limits().PauseDisruption {
+		t.Errorf("limits are %+v, want the pause of the last read", b.Limits())
+	}
+	s.err = nil
+	s.put(t, nil)
+	b.read(t)
+	s.err = forbidden
+	b.read(t)
+	if got := b.Limits(); got != b.Settings {
+		t.Errorf("limits are %+v, want those of the last read, which lifted the pause", got)
+	}
 	fresh, s := newThrottle(t)
-	s.err = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, MapName, errors.New("no"))
+	s.err = forbidden
+	fresh.read(t)
 	fresh.read(t)
 	if got := fresh.Limits(); got != fresh.Settings {
 		t.Errorf("limits are %+v, want those of the settings", got)
+	}
+	s.err = nil
+	s.put(t, map[string]string{KeyPauseDisruption: "true"})
+	fresh.read(t)
+	if !fresh.Limits().PauseDisruption {
+		t.Error("the ConfigMap has no effect after the permission was given")
 	}
 }
 
