@@ -3,6 +3,7 @@ package expiration
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -63,13 +64,16 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := c.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, fmt.Errorf("list claims: %w", err)
 	}
-	staying := 0
+	staying, leaving := 0, []time.Time{}
 	for i := range all.Items {
-		if all.Items[i].DeletionTimestamp.IsZero() {
+		other := &all.Items[i]
+		if other.DeletionTimestamp.IsZero() {
 			staying++
+		} else if at, ok := model.ExpiresAt(other); ok && !other.DeletionTimestamp.Time.Before(at) {
+			leaving = append(leaving, other.DeletionTimestamp.Time)
 		}
 	}
-	if wait := c.pace.take(c.Clock.Now(), staying); wait > 0 {
+	if wait := c.pace.take(c.Clock.Now(), staying, leaving); wait > 0 {
 		ctrl.LoggerFrom(ctx).V(1).Info("expiry postponed, many nodeclaims expire at once", "wait", wait.String())
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,5 +99,59 @@ func TestMassExpiry(t *testing.T) {
 			}
 			w.Clock.Step(window)
 		}
+	}
+}
+
+// A controller that has just started counts expired claims whose deletion began within the window, as if it had deleted them. It
+// does not count claims that were deleted before they expired.
+func TestMassExpiryAfterRestart(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		ago     time.Duration // since the deletion of 20 of 100 claims
+		expired time.Duration // how long these had been expired when they were deleted
+		wait    time.Duration // until a fifth of the other 80 are deleted
+	}{
+		{"within the window", 3 * time.Minute, time.Minute, 7 * time.Minute},
+		{"within the window, at its expiry", 3 * time.Minute, 0, 7 * time.Minute},
+		{"before the window", window, time.Minute, 0},
+		{"for another reason", 3 * time.Minute, -time.Second, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			now := world.Start.Add(2 * time.Hour)
+			var objects []client.Object
+			for i := range 100 {
+				claim := world.Claim(fmt.Sprintf("a%d", i))
+				claim.Finalizers = []string{apiv1.TerminationFinalizer}
+				claim.Spec.ExpireAfter = apiv1.MustParseNillableDuration("1h")
+				if i >= 80 {
+					deleted := metav1.NewTime(now.Add(-tt.ago))
+					claim.DeletionTimestamp = &deleted
+					claim.CreationTimestamp = metav1.NewTime(deleted.Add(-tt.expired - time.Hour))
+				}
+				objects = append(objects, claim)
+			}
+			w := world.New(t, objects...)
+			w.Clock.Step(now.Sub(world.Start))
+			c := &Controller{Client: w.Client, Clock: w.Clock, Metrics: w.Metrics, Cloud: w.Cloud}
+			first := ctrl.Request{NamespacedName: types.NamespacedName{Name: "a0"}}
+			result, err := c.Reconcile(t.Context(), first)
+			if err != nil || result.RequeueAfter != tt.wait {
+				t.Fatalf("looks again after %v, want %v: %v", result.RequeueAfter, tt.wait, err)
+			}
+			w.Clock.Step(tt.wait)
+			deleted := 0
+			for i := range 80 {
+				name := fmt.Sprintf("a%d", i)
+				if _, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}); err != nil {
+					t.Fatal(err)
+				}
+				if !w.GetClaim(name).DeletionTimestamp.IsZero() {
+					deleted++
+				}
+			}
+			if deleted != 16 {
+				t.Errorf("%d claims are deleted after the wait, want 16", deleted)
+			}
+		})
 	}
 }
