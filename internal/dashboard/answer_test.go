@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"io/fs"
 	"math"
 	"net/http"
@@ -229,6 +230,32 @@ func TestLargeWhatIf(t *testing.T) {
 		response, body := ask(t, server.Handler(), request, "Content-Type", "application/json")
 		if response.StatusCode != want || decode[view.Error](t, body).Fix == "" {
 			t.Errorf("%.60s: %s %s, want %d", request, response.Status, body, want)
+		}
+	}
+}
+
+// A list of the answer that is cut has a warning with its full length.
+func TestWhatIfCut(t *testing.T) {
+	_, server, _ := generated(t, 210, 400)
+	_, body := ask(t, server.Handler(), "GET /api/v1/history?at=0s")
+	nodes := decode[view.History](t, body).Fleet.Nodes
+	for n, cut := range map[int]bool{10: false, 201: true} {
+		var ids []string
+		for i := range n {
+			ids = append(ids, nodes[i].ID)
+		}
+		request, err := json.Marshal(view.WhatIfRequest{WithoutNodes: ids})
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, body := ask(t, server.Handler(), "POST /api/v1/whatif "+string(request), "Content-Type", "application/json")
+		if response.StatusCode != http.StatusOK {
+			t.Fatal(body)
+		}
+		w := decode[view.WhatIf](t, body)
+		warned := strings.Contains(strings.Join(w.Warnings, "\n"), "removals has the first 200 of 2")
+		if (len(w.Removals) == 200) != cut || warned != cut {
+			t.Errorf("%d nodes are removed: %d removals, warnings %q", n, len(w.Removals), w.Warnings)
 		}
 	}
 }

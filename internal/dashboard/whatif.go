@@ -37,7 +37,7 @@ const (
 	mostTries = 1000
 	// highest is the highest accepted price in dollars per hour.
 	highest = 1e6
-	// mostRows is the maximum length of the lists in the answer.
+	// mostRows is the maximum length of launches, removals and refused in the answer.
 	mostRows = 200
 )
 
@@ -155,6 +155,15 @@ func (t *try) warn(text string) {
 	}
 }
 
+// shorten returns the first mostRows entries of a list of the answer, and adds a warning if there are more.
+func shorten[T any](t *try, field string, list []T) []T {
+	if len(list) <= mostRows {
+		return list
+	}
+	t.warn(fmt.Sprintf("%s has the first %d of %d entries", field, mostRows, len(list)))
+	return list[:mostRows]
+}
+
 // side returns the summary of a run and the decision of disruption after it. The lower bound is the sum of two: that of the
 // existing nodes, as in the strip, and that of the plan for new nodes.
 func (t *try) side(run *offline.Run, d *offline.Disruption) view.WhatIfSide {
@@ -220,7 +229,7 @@ func (t *try) launches(run *offline.Run, d *offline.Disruption) []view.WhatIfLau
 			}
 		}
 	}
-	return out[:min(len(out), mostRows)]
+	return shorten(t, "launches", out)
 }
 
 // removals returns the nodes that the change removes, those that drift because of it, and those that disruption would
@@ -229,7 +238,7 @@ func (t *try) removals(s *model.Snapshot, change offline.Changed, gone []string,
 	out := []view.WhatIfRemoval{}
 	seen := map[string]bool{}
 	add := func(name, reason string) {
-		if n, ok := s.NodeByName(name); ok && !seen[name] && len(out) < mostRows {
+		if n, ok := s.NodeByName(name); ok && !seen[name] {
 			seen[name] = true
 			out = append(out, view.WhatIfRemoval{Node: name, Type: n.Labels[corev1.LabelInstanceTypeStable], DollarsPerHour: t.now.prices.Of(n).Own, Reason: reason})
 		}
@@ -247,14 +256,14 @@ func (t *try) removals(s *model.Snapshot, change offline.Changed, gone []string,
 			}
 		}
 	}
-	return out
+	return shorten(t, "removals", out)
 }
 
-// refusals returns the pods that would have no node after the change.
+// refusals returns the pods that would have no node after the change, in at most mostRows groups.
 func (t *try) refusals(run *offline.Run) []view.WhatIfRefusal {
 	out := []view.WhatIfRefusal{}
 	e := explain.New(run.Snapshot, run.Options.Labels)
-	for _, r := range run.Plan.Refusals[:min(len(run.Plan.Refusals), mostRows)] {
+	for _, r := range shorten(t, "refused", run.Plan.Refusals) {
 		f, others := e.Nearest(r)
 		x := view.WhatIfRefusal{Pod: r.Pods[0].Key, Count: len(r.Pods), Reason: f.Why, Fix: f.Fix}
 		if f.Pool != "" {
