@@ -49,9 +49,11 @@ func New(parts ...cloud.Provider) (*Provider, error) {
 	p := &Provider{parts: parts, completed: map[*cloud.InstanceType]*cloud.InstanceType{}}
 	p.facts.Labels, p.facts.LaunchTimeouts = apiv1.CoreLabels(), map[schema.GroupKind]time.Duration{}
 	var errs []error
+	var all []cloud.Facts
 	names := sets.New[string]()
 	for _, part := range parts {
 		facts := part.Facts()
+		all = append(all, facts)
 		if names.Has(part.Name()) {
 			errs = append(errs, fmt.Errorf("two providers have the name %s", part.Name()))
 		}
@@ -73,15 +75,22 @@ func New(parts ...cloud.Provider) (*Provider, error) {
 		p.facts.ProviderIDPrefixes = append(p.facts.ProviderIDPrefixes, facts.ProviderIDPrefixes...)
 		p.facts.Labels = p.facts.Labels.With(facts.Labels)
 	}
-	for _, part := range parts {
-		p.facts.RepairPolicies = append(p.facts.RepairPolicies, limited(part.Facts(), part.Facts().RepairPolicies)...)
-		p.facts.LegacyRepairPolicies = append(p.facts.LegacyRepairPolicies, limited(part.Facts(), legacy(part.Facts()))...)
-	}
+	p.facts.RepairPolicies, p.facts.LegacyRepairPolicies = RepairPolicies(all...)
 	return p, errors.Join(errs...)
 }
 
-// legacy returns the repair policies of a part that apply with --legacy-node-repair.
-func legacy(f cloud.Facts) []cloud.RepairPolicy {
+// RepairPolicies returns the repair policies of several providers, each restricted to the nodes of its provider. legacy are
+// those that apply with --legacy-node-repair.
+func RepairPolicies(all ...cloud.Facts) (policies, legacy []cloud.RepairPolicy) {
+	for _, facts := range all {
+		policies = append(policies, limited(facts, facts.RepairPolicies)...)
+		legacy = append(legacy, limited(facts, legacyOf(facts))...)
+	}
+	return policies, legacy
+}
+
+// legacyOf returns the repair policies of a part that apply with --legacy-node-repair.
+func legacyOf(f cloud.Facts) []cloud.RepairPolicy {
 	if f.LegacyRepairPolicies != nil {
 		return f.LegacyRepairPolicies
 	}

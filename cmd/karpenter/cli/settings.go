@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/cloud/multiplex"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/repair"
@@ -147,23 +149,41 @@ func (c *controllerState) disruption(simulate bool) disrupt.Options {
 	return o
 }
 
-// repair returns the policies of node repair, nil if the gate is off or the provider's policies are not known.
+// repair returns the policies of node repair, nil if the gate is off or the policies of no provider are known. Those of remote
+// providers are not. Of several providers, each has policies for the nodes of its node classes only.
 func (c *controllerState) repair() *repair.Policies {
-	facts := aws.Facts()
-	switch c.settings.Provider {
-	case settings.ProviderAWS:
-	case settings.ProviderKWOK:
-		facts = kwok.Facts()
-	case settings.ProviderClusterAPI:
-		facts = clusterapi.Facts()
-	default:
+	all := c.settings.Providers()
+	var known []cloud.Facts
+	for _, name := range all {
+		if facts, ok := factsOf(name); ok {
+			known = append(known, facts)
+		}
+	}
+	if len(known) == 0 {
 		return nil
+	}
+	facts := known[0]
+	if len(all) > 1 {
+		facts.RepairPolicies, facts.LegacyRepairPolicies = multiplex.RepairPolicies(known...)
 	}
 	policies, err := operator.RepairPolicies(c.settings, facts)
 	if err != nil {
 		return nil // cannot happen for the policies of this program
 	}
 	return policies
+}
+
+// factsOf returns the facts of a provider of this program by its name.
+func factsOf(provider string) (facts cloud.Facts, ok bool) {
+	switch provider {
+	case settings.ProviderAWS:
+		return aws.Facts(), true
+	case settings.ProviderKWOK:
+		return kwok.Facts(), true
+	case settings.ProviderClusterAPI:
+		return clusterapi.Facts(), true
+	}
+	return cloud.Facts{}, false
 }
 
 // controllerOf returns what is known of the controller of a cluster. namespace is its namespace; if it is empty, the usual

@@ -153,3 +153,33 @@ func TestDynamicResourcesOfCluster(t *testing.T) {
 		}
 	}
 }
+
+// With several providers, each has its repair policies for the nodes of its node classes. Those of remote providers are not known.
+func TestRepairOfSeveralProviders(t *testing.T) {
+	node := func(label string) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{label: "default"}}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+		return n
+	}
+	const onAWS, onKWOK = "karpenter.k8s.aws/ec2nodeclass", "karpenter.kwok.sh/kwoknodeclass"
+	for _, tt := range []struct {
+		provider           string
+		aws, kwok, another bool
+	}{
+		{"aws", true, true, true}, // all nodes of the cluster are of this provider
+		{"aws,kwok", true, true, false},
+		{"aws,remote", true, false, false},
+		{"remote", false, false, false},
+	} {
+		c, warnings := restored(map[string]string{"provider": tt.provider, "feature-gates": "NodeRepair=true"}, "test")
+		if len(warnings) > 0 {
+			t.Fatal(warnings)
+		}
+		policies := c.repair()
+		for label, want := range map[string]bool{onAWS: tt.aws, onKWOK: tt.kwok, "example.com/class": tt.another} {
+			if got := len(policies.Matches(node(label), nil)) > 0; got != want {
+				t.Errorf("provider %s: a policy matches a node with the label %s: %t, want %t", tt.provider, label, got, want)
+			}
+		}
+	}
+}
