@@ -67,7 +67,7 @@ func (b base) serveDashboard(mgr ctrl.Manager, p Program) error {
 			if s.DisableLeaderElection {
 				return "", nil
 			}
-			return leaderOf(ctx, b.Live, s.Namespace(), s.LeaderElectionName)
+			return leaderOf(ctx, b.Live, s.LeaseNamespace(), s.LeaderElectionName)
 		},
 		Info: view.Info{Cluster: p.ClusterName, Version: p.Version.Number, DryRun: s.Mode == settings.ModeDryRun},
 	}

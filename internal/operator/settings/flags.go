@@ -132,6 +132,10 @@ func (s *Settings) Namespace() string {
 	return cmp.Or(os.Getenv("SYSTEM_NAMESPACE"), s.LeaderElectionNamespace)
 }
 
+// LeaseNamespace returns the namespace of the lease: that of the setting, or else that of the process. It is empty if both
+// are empty.
+func (s *Settings) LeaseNamespace() string { return cmp.Or(s.LeaderElectionNamespace, s.Namespace()) }
+
 func variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
 
 // readEnvironment sets each flag that was not given to the value of its environment variable, as getenv returns it. An

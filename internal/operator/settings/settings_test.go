@@ -246,3 +246,16 @@ func TestSoftMemoryLimit(t *testing.T) {
 		t.Errorf("limit is %d, want 900", got)
 	}
 }
+
+// The Lease is in the namespace of its setting, or else in that of the process.
+func TestLeaseNamespace(t *testing.T) {
+	for _, tt := range []struct{ process, setting, lease string }{
+		{"kube-system", "leases", "leases"}, {"kube-system", "", "kube-system"}, {"", "leases", "leases"}, {"", "", ""},
+	} {
+		t.Setenv("SYSTEM_NAMESPACE", tt.process)
+		s := &Settings{LeaderElectionNamespace: tt.setting}
+		if got := s.LeaseNamespace(); got != tt.lease {
+			t.Errorf("process in %q, setting %q: %q, want %q", tt.process, tt.setting, got, tt.lease)
+		}
+	}
+}
