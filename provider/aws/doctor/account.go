@@ -93,6 +93,10 @@ var expected = []string{
 	"EC2 Instance State-change Notification", "AWS Health Event",
 }
 
+// reservationEvent is the detail type of the event for instances of a capacity reservation. Only clusters that use such
+// reservations need it.
+const reservationEvent = "EC2 Capacity Reservation Instance Interruption Warning"
+
 // queue checks that the interruption queue exists, and that rules send events to it.
 func (d *doctor) queue(ctx context.Context) {
 	if d.Queue == "" {
@@ -141,6 +145,11 @@ func (d *doctor) rules(ctx context.Context, queue string) {
 	missing := slices.DeleteFunc(slices.Clone(expected), func(e string) bool { return strings.Contains(patterns, e) })
 	if len(missing) > 0 {
 		d.found("rules", finding.Error, "add the rules of deploy/cloudformation", "no EventBridge rule sends these events to the queue: %s", strings.Join(missing, ", "))
+		return
+	}
+	if !strings.Contains(patterns, reservationEvent) {
+		d.found("rules", finding.Warning, "add the rule of deploy/cloudformation, unless no capacity reservations are used",
+			"no EventBridge rule sends this event to the queue: %s", reservationEvent)
 		return
 	}
 	d.found("rules", finding.OK, "", "events are sent to the queue by %s", many(len(names.RuleNames), "EventBridge rule"))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -96,7 +97,7 @@ func fail(w http.ResponseWriter, r *http.Request, code string) {
 var beside = map[string]func(http.ResponseWriter, string){
 	"ListRuleNamesByTarget": answer(map[string]any{"RuleNames": []string{"all"}}),
 	"DescribeRule": answer(map[string]any{"Name": "all", "State": "ENABLED",
-		"EventPattern": fmt.Sprintf(`{"detail-type": ["%s"]}`, strings.Join(expected, `","`))}),
+		"EventPattern": fmt.Sprintf(`{"detail-type": ["%s"]}`, strings.Join(append(slices.Clone(expected), reservationEvent), `","`))}),
 	"GetServiceQuota":     answer(map[string]any{"Quota": map[string]any{"Value": 1000.0}}),
 	"DescribeAccessEntry": answer(map[string]any{"accessEntry": map[string]any{}}),
 	"GetRole": func(w http.ResponseWriter, _ string) {
@@ -186,5 +187,25 @@ func TestNoCredentials(t *testing.T) {
 	_, err = Check(t.Context(), Config{Cluster: "local", AWS: world(t, map[string]string{"GetCallerIdentity": page})})
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// Without the rule for capacity reservations there is a warning. Without any of the other rules there is an error.
+func TestRules(t *testing.T) {
+	without := func(missing string) string {
+		emulator := beside["DescribeRule"]
+		defer func() { beside["DescribeRule"] = emulator }()
+		all := slices.DeleteFunc(append(slices.Clone(expected), reservationEvent), func(e string) bool { return e == missing })
+		beside["DescribeRule"] = answer(map[string]any{"Name": "all", "State": "ENABLED",
+			"EventPattern": fmt.Sprintf(`{"detail-type": ["%s"]}`, strings.Join(all, `","`))})
+		return look(t, Config{Cluster: "local", Queue: "local"}, nil)
+	}
+	if text := without(reservationEvent); !strings.Contains(text, "warning rules: no EventBridge rule sends this event to the queue: "+reservationEvent) {
+		t.Error(text)
+	}
+	for _, e := range expected {
+		if text := without(e); !strings.Contains(text, "error rules: no EventBridge rule sends these events to the queue: "+e) {
+			t.Errorf("without %s:\n%s", e, text)
+		}
 	}
 }
