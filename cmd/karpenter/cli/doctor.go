@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -130,6 +131,7 @@ func checkAccount(
 	}
 	o.Cluster = cmp.Or(o.Cluster, setting("cluster-name", "CLUSTER_NAME", ""))
 	o.Queue = cmp.Or(o.Queue, setting("interruption-queue", "INTERRUPTION_QUEUE", ""))
+	o.Isolated, _ = strconv.ParseBool(setting("isolated-vpc", "ISOLATED_VPC", "false"))
 	if o.Cluster == "" {
 		return left("the name of the EKS cluster is not known", "pass --cluster-name"), nil
 	}

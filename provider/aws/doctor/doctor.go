@@ -34,6 +34,8 @@ type Config struct {
 	// Discovery is the key of the tag by which subnets and security groups are selected. Its value is the name of the
 	// cluster. Default: karpenter.sh/discovery.
 	Discovery string
+	// Isolated is true if the controller runs with --isolated-vpc. It does not call the Pricing API then.
+	Isolated bool
 }
 
 // doctor has the clients and the findings so far.
@@ -60,12 +62,7 @@ func Check(ctx context.Context, c Config) ([]finding.Finding, error) {
 	if c.Discovery == "" {
 		c.Discovery = "karpenter.sh/discovery"
 	}
-	d := &doctor{
-		Config: c, ec2: ec2.NewFromConfig(c.AWS), eks: eks.NewFromConfig(c.AWS), iam: iam.NewFromConfig(c.AWS),
-		ssm: ssm.NewFromConfig(c.AWS), sqs: sqs.NewFromConfig(c.AWS), sts: sts.NewFromConfig(c.AWS),
-		events: eventbridge.NewFromConfig(c.AWS), quota: servicequotas.NewFromConfig(c.AWS),
-		pricing: pricing.NewFromConfig(c.AWS),
-	}
+	d := newDoctor(c)
 	if err := d.credentials(ctx); err != nil {
 		return nil, err
 	}
@@ -73,6 +70,16 @@ func Check(ctx context.Context, c Config) ([]finding.Finding, error) {
 		check(ctx)
 	}
 	return d.findings, nil
+}
+
+// newDoctor returns a doctor with the clients of an account.
+func newDoctor(c Config) *doctor {
+	return &doctor{
+		Config: c, ec2: ec2.NewFromConfig(c.AWS), eks: eks.NewFromConfig(c.AWS), iam: iam.NewFromConfig(c.AWS),
+		ssm: ssm.NewFromConfig(c.AWS), sqs: sqs.NewFromConfig(c.AWS), sts: sts.NewFromConfig(c.AWS),
+		events: eventbridge.NewFromConfig(c.AWS), quota: servicequotas.NewFromConfig(c.AWS),
+		pricing: pricing.NewFromConfig(c.AWS),
+	}
 }
 
 func (d *doctor) found(check string, level finding.Level, fix, format string, args ...any) {

@@ -209,3 +209,41 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
+
+// hosts records the hosts of requests, and refuses them.
+type hosts []string
+
+func (h *hosts) Do(r *http.Request) (*http.Response, error) {
+	*h = append(*h, r.URL.Host)
+	return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+}
+
+// The Pricing API is called at the endpoint that the controller uses, and only if the controller calls it.
+func TestPricingEndpoint(t *testing.T) {
+	for _, tt := range []struct {
+		region   string
+		isolated bool
+		want     string // the host, or a part of the note if there is no call
+	}{
+		{"us-east-1", false, "api.pricing.us-east-1.amazonaws.com"},
+		{"eu-west-1", false, "api.pricing.eu-central-1.amazonaws.com"},
+		{"ap-southeast-2", false, "api.pricing.ap-south-1.amazonaws.com"},
+		{"cn-north-1", false, "api.pricing.cn-northwest-1.amazonaws.com.cn"},
+		{"us-gov-west-1", false, "there is no Pricing API for us-gov-west-1"},
+		{"us-east-1", true, "the controller does not call it in an isolated VPC"},
+	} {
+		var called hosts
+		c := awssdk.Config{Region: tt.region, HTTPClient: &called, RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
+		d := newDoctor(Config{AWS: c, Cluster: "local", Isolated: tt.isolated})
+		d.permissions(t.Context())
+		got := slices.DeleteFunc(called, func(host string) bool { return !strings.Contains(host, "pricing") })
+		for _, f := range d.findings {
+			if f.Level == finding.Note {
+				got = append(got, f.Message)
+			}
+		}
+		if len(got) != 1 || !strings.HasSuffix(got[0], tt.want) {
+			t.Errorf("%s, isolated %t: %q, want %q", tt.region, tt.isolated, got, tt.want)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/karpenter-go/karpenter/internal/finding"
+	"github.com/karpenter-go/karpenter/provider/aws/prices"
 )
 
 // A try is a permission with a call that needs the permission and changes nothing.
@@ -23,6 +24,14 @@ type try struct {
 // permissions makes the call of each try, and adds a finding for each that fails.
 func (d *doctor) permissions(ctx context.Context) {
 	all := append(d.reads(), d.writes()...)
+	switch {
+	case d.Isolated:
+		d.found("permissions", finding.Note, "", "pricing:GetProducts is not checked: the controller does not call it in an isolated VPC")
+	case !prices.Served(d.AWS.Region):
+		d.found("permissions", finding.Note, "", "pricing:GetProducts is not checked: there is no Pricing API for %s", d.AWS.Region)
+	default:
+		all = append(all, d.pricingRead())
+	}
 	bad := 0
 	for _, t := range all {
 		err := t.call(ctx)
@@ -47,6 +56,7 @@ func harmless(code string) bool {
 	return strings.HasSuffix(code, ".NotFound") || strings.HasSuffix(code, ".Malformed") || strings.HasSuffix(code, ".NotFoundException")
 }
 
+// reads returns the permissions for calls that change nothing, without pricingRead.
 func (d *doctor) reads() []try {
 	five := awssdk.Int32(5)
 	name := "doctor-" + d.Cluster
@@ -91,20 +101,20 @@ func (d *doctor) reads() []try {
 			_, err := d.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: awssdk.String("/aws/service/eks/optimized-ami/" + name)})
 			return err
 		}},
-		{"pricing:GetProducts", func(ctx context.Context) error {
-			_, err := d.pricing.GetProducts(ctx, &pricing.GetProductsInput{ServiceCode: awssdk.String("AmazonEC2"),
-				MaxResults: awssdk.Int32(1)}, func(o *pricing.Options) {
-				if !strings.HasPrefix(o.Region, "cn-") {
-					o.Region = "us-east-1" // this region has an endpoint of the Pricing API
-				}
-			})
-			return err
-		}},
 		{"iam:GetInstanceProfile", func(ctx context.Context) error {
 			_, err := d.iam.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
 			return err
 		}},
 	}
+}
+
+// pricingRead is the permission to read prices, at the endpoint that the controller uses for the region.
+func (d *doctor) pricingRead() try {
+	return try{"pricing:GetProducts", func(ctx context.Context) error {
+		_, err := d.pricing.GetProducts(ctx, &pricing.GetProductsInput{ServiceCode: awssdk.String("AmazonEC2"), MaxResults: awssdk.Int32(1)},
+			func(o *pricing.Options) { o.Region = prices.Endpoint(d.AWS.Region) })
+		return err
+	}}
 }
 
 // writes returns the permissions for calls that change resources. Their calls are dry runs with the

@@ -63,7 +63,10 @@ func (b *Book) Current(now time.Time) bool {
 
 // Listed reports whether list prices can be read for this region. They cannot in an isolated
 // VPC, and in GovCloud, which has no Pricing API.
-func (b *Book) Listed() bool { return !b.isolated && !strings.HasPrefix(b.region, "us-gov") }
+func (b *Book) Listed() bool { return !b.isolated && Served(b.region) }
+
+// Served reports whether a Pricing API serves the region.
+func Served(region string) bool { return !strings.HasPrefix(region, "us-gov") }
 
 func (b *Book) refreshOnDemand(ctx context.Context) error {
 	if !b.Listed() {
