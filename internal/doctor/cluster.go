@@ -57,7 +57,7 @@ func (c *Cluster) Check(ctx context.Context) ([]finding.Finding, error) {
 	}
 	c.whoAmI(ctx)
 	for _, check := range []func(context.Context){
-		c.crds, c.storedVersions, c.fields, c.controller, c.rbac, c.leader, c.pools, c.claims, c.budgets, c.autoscalers, c.pending,
+		c.controller, c.crds, c.storedVersions, c.fields, c.rbac, c.leader, c.pools, c.claims, c.budgets, c.autoscalers, c.pending,
 	} {
 		check(ctx)
 	}
@@ -115,23 +115,29 @@ func (c *Cluster) server() error {
 	return nil
 }
 
-// needed are the kinds that the API server should serve. A missing kind is reported at the given level: Error if the
-// controller requires it, a lower one if only an optional feature does.
-var needed = []struct {
+// A kind is a resource of the API. level is that of the finding if the API server does not serve it.
+type kind struct {
 	groupVersion, resource string
 	level                  finding.Level
-}{
+}
+
+// needed are the kinds that the API server should serve, beside the node classes of the providers. A missing kind is reported
+// at the given level: Error if the controller requires it, a lower one if only an optional feature does.
+var needed = []kind{
 	{"karpenter.sh/v1", "nodepools", finding.Error},
 	{"karpenter.sh/v1", "nodeclaims", finding.Error},
-	{"karpenter.k8s.aws/v1", "ec2nodeclasses", finding.Error},
 	{"karpenter.sh/v1alpha1", "nodeoverlays", finding.Note},
 	{"autoscaling.x-k8s.io/v1beta1", "capacitybuffers", finding.Note},
 }
 
-// crds checks that the API server serves the kinds in needed, and no versions that Karpenter no longer supports.
+// crds checks that the API server serves the kinds in needed and the node classes of the configured providers, and no versions
+// that Karpenter no longer supports.
 func (c *Cluster) crds(context.Context) {
-	missing := 0
-	for _, n := range needed {
+	missing, all := 0, slices.Clone(needed)
+	for _, class := range c.nodeClasses() {
+		all = append(all, kind{class.Group + "/" + class.Version, class.Resource, finding.Error})
+	}
+	for _, n := range all {
 		list, err := c.Discovery.ServerResourcesForGroupVersion(n.groupVersion)
 		if err != nil && !apierrors.IsNotFound(err) {
 			c.unread("crds", err)
@@ -197,20 +203,26 @@ var wanted = []authorizationv1.ResourceAttributes{
 
 // classes has, by the name of each provider of this project, the permission to patch the status of its node class.
 var classes = map[string]authorizationv1.ResourceAttributes{
-	"aws":        {Group: "karpenter.k8s.aws", Resource: "ec2nodeclasses", Subresource: "status", Verb: "patch"},
-	"clusterapi": {Group: "clusterapi.ext.karpenter.sh", Resource: "clusterapinodeclasses", Subresource: "status", Verb: "patch"},
-	"kwok":       {Group: "karpenter.kwok.sh", Resource: "kwoknodeclasses", Subresource: "status", Verb: "patch"},
+	"aws":        {Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses", Subresource: "status", Verb: "patch"},
+	"clusterapi": {Group: "clusterapi.ext.karpenter.sh", Version: "v1alpha1", Resource: "clusterapinodeclasses", Subresource: "status", Verb: "patch"},
+	"kwok":       {Group: "karpenter.kwok.sh", Version: "v1alpha1", Resource: "kwoknodeclasses", Subresource: "status", Verb: "patch"},
+}
+
+// nodeClasses returns the entries of classes for the providers of the controller.
+func (c *Cluster) nodeClasses() []authorizationv1.ResourceAttributes {
+	var out []authorizationv1.ResourceAttributes
+	for _, name := range strings.Split(c.Setting("provider", "KARPENTER_PROVIDER", "aws"), ",") {
+		if class, ok := classes[strings.TrimSpace(name)]; ok {
+			out = append(out, class)
+		}
+	}
+	return out
 }
 
 // rbac checks the permissions of the client's user. The controller has the same permissions only if that user is the
 // controller's ServiceAccount.
 func (c *Cluster) rbac(ctx context.Context) {
-	missing, needed := 0, slices.Clone(wanted)
-	for _, name := range strings.Split(c.Setting("provider", "KARPENTER_PROVIDER", "aws"), ",") {
-		if class, ok := classes[strings.TrimSpace(name)]; ok {
-			needed = append(needed, class)
-		}
-	}
+	missing, needed := 0, slices.Concat(wanted, c.nodeClasses())
 	for _, w := range needed {
 		allowed, err := c.may(ctx, w)
 		if err != nil {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -247,6 +248,10 @@ func TestFindings(t *testing.T) {
 			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))}}}, want: []string{"PodDisruptionBudget a/b blocks every eviction"}},
 		"autoscaler": {objects: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "cluster-autoscaler"}}},
 			want: []string{"Cluster Autoscaler runs as Deployment kube-system/cluster-autoscaler"}},
+		"node class of Cluster API is not served": {objects: []client.Object{provided("aws, clusterapi")},
+			want: []string{"error    crds             the API server does not serve clusterapinodeclasses of clusterapi.ext.karpenter.sh/v1alpha1"}},
+		"node class of KWOK is not served": {objects: []client.Object{provided("kwok")},
+			want: []string{"error    crds             the API server does not serve kwoknodeclasses of karpenter.kwok.sh/v1alpha1"}},
 		"pods": {objects: []client.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p", CreationTimestamp: ago(time.Hour)}, Status: corev1.PodStatus{Phase: corev1.PodPending}}},
 			want: []string{"1 pod pending for more than 5m, for example a/p", "fix: karpenter explain pod p -n a"}},
 	} {
@@ -262,6 +267,23 @@ func TestFindings(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// provided returns the Deployment of a controller with the given providers.
+func provided(providers string) client.Object {
+	d := running()[0].(*appsv1.Deployment)
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: "KARPENTER_PROVIDER", Value: providers}}}}
+	return d
+}
+
+// A controller with another provider than AWS does not need EC2NodeClasses.
+func TestKindsOfOtherProviders(t *testing.T) {
+	served := maps.Clone(today)
+	delete(served, "karpenter.k8s.aws/v1")
+	served["karpenter.kwok.sh/v1alpha1"] = []string{"kwoknodeclasses"}
+	if text := look(t, server{"36", served}, "", provided("kwok")); !strings.Contains(text, "all kinds are served") {
+		t.Error(text)
 	}
 }
 
