@@ -311,8 +311,13 @@ func (c *Cluster) Setting(flag, env, otherwise string) string {
 	if c.deployment == nil {
 		return otherwise
 	}
+	return settingOf(c.deployment, flag, env, otherwise)
+}
+
+// settingOf is like Setting, for any Deployment.
+func settingOf(d *appsv1.Deployment, flag, env, otherwise string) string {
 	value := otherwise
-	for _, container := range c.deployment.Spec.Template.Spec.Containers {
+	for _, container := range d.Spec.Template.Spec.Containers {
 		i := slices.IndexFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == env && e.Value != "" })
 		if i >= 0 {
 			value = container.Env[i].Value
@@ -326,12 +331,18 @@ func (c *Cluster) Setting(flag, env, otherwise string) string {
 	return value
 }
 
+// leaseOf returns the name of the Lease that the replicas of a Deployment of Karpenter use.
+func leaseOf(d *appsv1.Deployment) client.ObjectKey {
+	return client.ObjectKey{
+		Namespace: settingOf(d, "leader-election-namespace", "LEADER_ELECTION_NAMESPACE", d.Namespace),
+		Name:      settingOf(d, "leader-election-name", "LEADER_ELECTION_NAME", "karpenter-leader-election"),
+	}
+}
+
 // leader checks that a replica of the controller holds the Lease. It reports nothing if there is no Lease.
 func (c *Cluster) leader(ctx context.Context) {
-	key := client.ObjectKey{
-		Namespace: c.Setting("leader-election-namespace", "LEADER_ELECTION_NAMESPACE", c.Namespace),
-		Name:      c.Setting("leader-election-name", "LEADER_ELECTION_NAME", "karpenter-leader-election"),
-	}
+	own := cmp.Or(c.deployment, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace}})
+	key := leaseOf(own)
 	lease := &coordinationv1.Lease{}
 	err := c.Client.Get(ctx, key, lease)
 	switch {

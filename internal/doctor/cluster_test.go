@@ -248,6 +248,17 @@ func TestFindings(t *testing.T) {
 			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))}}}, want: []string{"PodDisruptionBudget a/b blocks every eviction"}},
 		"autoscaler": {objects: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "cluster-autoscaler"}}},
 			want: []string{"Cluster Autoscaler runs as Deployment kube-system/cluster-autoscaler"}},
+		"karpenter in another namespace": {objects: append(running(), another("karpenter", "karpenter", "")),
+			want: []string{"error    autoscalers      Deployment karpenter/karpenter is a second Karpenter and does not share the Lease kube-system/karpenter-leader-election",
+				"fix: kubectl scale deployment karpenter -n karpenter --replicas=0"}},
+		"karpenter with another lease": {objects: append(running(), another("kube-system", "karpenter-old", "old")),
+			want: []string{"error    autoscalers      Deployment kube-system/karpenter-old is a second Karpenter"}},
+		"karpenter with the same lease": {objects: append(running(), another("kube-system", "karpenter-old", "")),
+			want: []string{"note     autoscalers      Deployment kube-system/karpenter-old may be a second Karpenter: only the holder of the Lease acts"}},
+		"not certainly karpenter": {objects: append(running(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "karpenter-report"}}),
+			want: []string{"note     autoscalers      Deployment a/karpenter-report may be a second Karpenter that does not share the Lease"}},
+		"karpenter elsewhere": {objects: []client.Object{another("karpenter", "karpenter", "")},
+			want: []string{"note     autoscalers      Deployment karpenter/karpenter may be Karpenter", "fix: if it is the controller, pass --namespace karpenter --deployment karpenter"}},
 		"node class of Cluster API is not served": {objects: []client.Object{provided("aws, clusterapi")},
 			want: []string{"error    crds             the API server does not serve clusterapinodeclasses of clusterapi.ext.karpenter.sh/v1alpha1"}},
 		"node class of KWOK is not served": {objects: []client.Object{provided("kwok")},
@@ -268,6 +279,17 @@ func TestFindings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// another returns a Deployment with the label of Karpenter. It uses the Lease with the given name, or that of the default.
+func another(namespace, name, lease string) client.Object {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, Labels: map[string]string{"app.kubernetes.io/name": "karpenter"},
+	}}
+	if lease != "" {
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: "LEADER_ELECTION_NAME", Value: lease}}}}
+	}
+	return d
 }
 
 // provided returns the Deployment of a controller with the given providers.

@@ -201,9 +201,30 @@ func (c *Cluster) autoscalers(ctx context.Context) {
 			c.found("autoscalers", finding.Warning, "separate them by taints, or scale it to 0 after the migration: docs/migration-cluster-autoscaler.md#side-by-side",
 				"Cluster Autoscaler runs as Deployment %s/%s: both launch nodes for the same pending pods", d.Namespace, d.Name)
 		}
-		if d.Name != c.Deployment && strings.Contains(d.Name, "karpenter") && replicas > 0 {
-			c.found("autoscalers", finding.Note, "", "Deployment %s/%s may be a second Karpenter: only the holder of the Lease acts", d.Namespace, d.Name)
+		if (d.Namespace != c.Namespace || d.Name != c.Deployment) && strings.Contains(d.Name, "karpenter") && replicas > 0 {
+			c.second(d)
 		}
+	}
+}
+
+// second reports a Deployment that may be a second Karpenter. Both act, unless they elect their leader by the same Lease.
+func (c *Cluster) second(d *appsv1.Deployment) {
+	const unelected, variable = "disable-leader-election", "DISABLE_LEADER_ELECTION"
+	other := settingOf(d, unelected, variable, "") == "true"
+	switch karpenter := d.Name == "karpenter" || d.Labels["app.kubernetes.io/name"] == "karpenter"; {
+	case c.deployment == nil:
+		c.found("autoscalers", finding.Note, "if it is the controller, pass --namespace "+d.Namespace+" --deployment "+d.Name,
+			"Deployment %s/%s may be Karpenter", d.Namespace, d.Name)
+	case !other && c.Setting(unelected, variable, "") != "true" && leaseOf(d) == leaseOf(c.deployment):
+		c.found("autoscalers", finding.Note, "", "Deployment %s/%s may be a second Karpenter: only the holder of the Lease acts", d.Namespace, d.Name)
+	case karpenter:
+		c.found("autoscalers", finding.Error, fmt.Sprintf("kubectl scale deployment %s -n %s --replicas=0, or remove the other one", d.Name, d.Namespace),
+			"Deployment %s/%s is a second Karpenter and does not share the Lease %s: both launch and remove nodes", d.Namespace, d.Name,
+			leaseOf(c.deployment))
+	default:
+		c.found("autoscalers", finding.Note, fmt.Sprintf("if it is, kubectl scale deployment %s -n %s --replicas=0", d.Name, d.Namespace),
+			"Deployment %s/%s may be a second Karpenter that does not share the Lease %s: then both launch and remove nodes", d.Namespace, d.Name,
+			leaseOf(c.deployment))
 	}
 }
 
