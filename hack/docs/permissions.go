@@ -72,7 +72,14 @@ with which it runs. Afterwards a missing permission shows here:
 | ` + "`pricing:GetProducts`, `ec2:DescribeSpotPriceHistory`" + ` | the log, once until prices are read, level ` + "`INFO`: `failed to refresh prices, using cached prices`" + `. [What that changes](prices.md#if-prices-cannot-be-read) |
 | those of periodic tasks: instance types, instances without NodeClaim, launch templates and instance profiles to delete, zonal shift, the version of Kubernetes from EKS | the log, level ` + "`ERROR`: `periodic task failed, retrying`" + ` with the task, when it fails first, when the error changes, and once an hour |
 | all others, such as ` + "`sqs:ReceiveMessage`, `ec2:CreateTags`" + ` | the log, level ` + "`ERROR`" + `: when the call fails first and when the error changes, and whenever it is repeated or once an hour; at most one line a minute for each cause |
+`)
+	b.WriteString(features + statements())
+	b.WriteString(rbac)
+	return []byte(b.String())
+}
 
+// features is the section about permissions that only some features need.
+const features = `
 ## Permissions of single features
 
 | Only for | Permission |
@@ -86,11 +93,7 @@ with which it runs. Afterwards a missing permission shows here:
 | ` + "`placementGroupSelector`" + ` | ` + "`ec2:DescribePlacementGroups`" + ` |
 | images by alias or ` + "`ssmParameter`" + ` | statement ReadImageParameters |
 | list prices; not with ` + "`--isolated-vpc`" + ` or in GovCloud | statement ReadPrices |
-`)
-	b.WriteString(statements())
-	b.WriteString(rbac)
-	return []byte(b.String())
-}
+`
 
 // unless says when a policy, by its name, is not needed. Policies without an entry are always needed.
 var unless = map[string]string{

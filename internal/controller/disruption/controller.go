@@ -293,15 +293,7 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 		return nil // the next pass decides again
 	}
 	drafts := c.Actor.Draft(cmd)
-	waitFor := make([]string, len(drafts))
-	for i, d := range drafts {
-		waitFor[i] = d.Claim.Name
-	}
-	for _, p := range cmd.Placements {
-		if n := p.Node; n.Claim != nil && !n.Initialized {
-			waitFor = append(waitFor, n.Claim.Name) // the node is still being launched
-		}
-	}
+	waitFor := awaited(cmd, drafts)
 	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
 	c.Cluster.Assume(written...)
 	unmarked := slices.DeleteFunc(slices.Clone(cmd.Nodes), func(n *model.Node) bool { return hasNode(written, n) })
@@ -329,6 +321,21 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	c.tellMarked(ctx, s, cmd)
 	c.record(ctx, s, cmd, drafts, blocked)
 	return ignoreConflict(err)
+}
+
+// awaited returns the names of the claims whose nodes must be initialized before those of the command are deleted: its
+// replacements, and nodes of its placements that are still being launched.
+func awaited(cmd *model.Command, drafts []act.Launch) []string {
+	names := make([]string, len(drafts))
+	for i, d := range drafts {
+		names[i] = d.Claim.Name
+	}
+	for _, p := range cmd.Placements {
+		if n := p.Node; n.Claim != nil && !n.Initialized {
+			names = append(names, n.Claim.Name)
+		}
+	}
+	return names
 }
 
 // launch creates the claims of the command's replacements, all or none.

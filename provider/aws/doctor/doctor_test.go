@@ -229,7 +229,7 @@ func TestPricingEndpoint(t *testing.T) {
 		{"eu-west-1", false, "api.pricing.eu-central-1.amazonaws.com"},
 		{"ap-southeast-2", false, "api.pricing.ap-south-1.amazonaws.com"},
 		{"cn-north-1", false, "api.pricing.cn-northwest-1.amazonaws.com.cn"},
-		{"us-gov-west-1", false, "there is no Pricing API for us-gov-west-1"},
+		{"us-gov-west-1", false, "the Pricing API is not offered for us-gov-west-1"},
 		{"us-east-1", true, "the controller does not call it in an isolated VPC"},
 	} {
 		var called hosts

@@ -28,7 +28,7 @@ func (d *doctor) permissions(ctx context.Context) {
 	case d.Isolated:
 		d.found("permissions", finding.Note, "", "pricing:GetProducts is not checked: the controller does not call it in an isolated VPC")
 	case !prices.Served(d.AWS.Region):
-		d.found("permissions", finding.Note, "", "pricing:GetProducts is not checked: there is no Pricing API for %s", d.AWS.Region)
+		d.found("permissions", finding.Note, "", "pricing:GetProducts is not checked: the Pricing API is not offered for %s", d.AWS.Region)
 	default:
 		all = append(all, d.pricingRead())
 	}

@@ -290,7 +290,9 @@ func (e *ear) Publish(events ...telemetry.Event) {
 // The message of the condition Launched begins with a capital letter and is one line, also if the error is joined or has no reason.
 func TestLaunchedIsOneLine(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
-	b.World.Cloud.OnCreate = func(context.Context, *apiv1.NodeClaim) error { return errors.Join(errors.New("one"), errors.New("two")) }
+	b.World.Cloud.OnCreate = func(context.Context, *apiv1.NodeClaim) error {
+		return errors.Join(errors.New("one"), errors.New("two"))
+	}
 	if _, err := b.try("a"); err == nil {
 		t.Error("a failed launch returns no error")
 	}
