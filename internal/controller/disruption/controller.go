@@ -293,7 +293,7 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 		return nil // the next pass decides again
 	}
 	drafts := c.Actor.Draft(cmd)
-	waitFor := awaited(cmd, drafts)
+	waitFor := namesToAwait(cmd, drafts)
 	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
 	c.Cluster.Assume(written...)
 	unmarked := slices.DeleteFunc(slices.Clone(cmd.Nodes), func(n *model.Node) bool { return hasNode(written, n) })
@@ -323,9 +323,9 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	return ignoreConflict(err)
 }
 
-// awaited returns the names of the claims whose nodes must be initialized before those of the command are deleted: its
+// namesToAwait returns the names of the claims whose nodes must be initialized before those of the command are deleted: its
 // replacements, and nodes of its placements that are still being launched.
-func awaited(cmd *model.Command, drafts []act.Launch) []string {
+func namesToAwait(cmd *model.Command, drafts []act.Launch) []string {
 	names := make([]string, len(drafts))
 	for i, d := range drafts {
 		names[i] = d.Claim.Name
