@@ -150,7 +150,7 @@ func TestBlockedForAnotherCause(t *testing.T) {
 	blocked := func(c model.Cause) {
 		v := model.Verdict{Rule: model.RulePolicy, Cause: c, Key: "default", Subject: w.Clock.Now().String()}
 		w.tellBlocked(s, disrupt.Decision{Blocked: []model.Blocked{{Node: n, Verdict: v}}})
-		w.Clock.Step(time.Minute)
+		w.clock.Step(time.Minute)
 	}
 	blocked(model.CauseNever)
 	want("the first cause, on node and claim", 2)
@@ -192,7 +192,6 @@ func TestReasonsInTheManual(t *testing.T) {
 		model.RulePolicy:     {"paused", telemetry.EventDisruptionBlocked},
 		model.RuleNominated:  {"nominated", telemetry.EventDisruptionBlocked},
 		model.RuleRecent:     {"`consolidateAfter`", ""},
-		model.RuleInUse:      {"a node with pods", ""},
 		model.RulePDB:        {"PodDisruptionBudget", telemetry.EventDisruptionBlocked},
 		model.RuleNoPlace:    {"fits on no other node", telemetry.EventDisruptionBlocked},
 		model.RulePrice:      {"price", telemetry.EventUnconsolidatable},

@@ -204,7 +204,7 @@ func TestLaunchRefused(t *testing.T) {
 		{"class not ready", &cloud.NodeClassNotReadyError{Err: errors.New("no subnets")}, "nodeclass_not_ready",
 			"Warning NodeClassNotReady a"},
 		{"class missing", &cloud.InsufficientCapacityError{Err: &cloud.NodeClassNotReadyError{Err: errors.New("none")}}, "insufficient_capacity",
-			"Warning InsufficientCapacityError a\nWarning NodeClassNotReady a"},
+			"Warning NodeClassNotReady a\nWarning InsufficientCapacityError a"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, world.Claim("a"))
