@@ -131,9 +131,11 @@ func Transient(err error) bool {
 	return Server(err) || Throttled(err) || Foreign(err) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &unsent)
 }
 
-// RoleMissing reports whether an error of IAM means that the role does not exist.
+// RoleMissing reports whether an error of IAM means that the role does not exist. It reads only the message of IAM, because the
+// text of the SDK contains the name of the operation, such as AddRoleToInstanceProfile.
 func RoleMissing(err error) bool {
-	return Code(err) == "NoSuchEntity" && strings.Contains(strings.ToLower(err.Error()), "role")
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorCode() == "NoSuchEntity" && strings.Contains(strings.ToLower(api.ErrorMessage()), "role with name")
 }
 
 // ProfileMissing reports whether EC2 does not find the instance profile.

@@ -13,7 +13,10 @@ import (
 )
 
 func api(code, message string, fault smithy.ErrorFault) error {
-	return fmt.Errorf("call: %w", &smithy.GenericAPIError{Code: code, Message: message, Fault: fault})
+	return fmt.Errorf("call: %w", &smithy.OperationError{
+		ServiceID: "IAM", OperationName: "AddRoleToInstanceProfile",
+		Err: &smithy.GenericAPIError{Code: code, Message: message, Fault: fault},
+	})
 }
 
 func TestQuestions(t *testing.T) {
@@ -31,7 +34,8 @@ func TestQuestions(t *testing.T) {
 		{"transient without a response", Transient, fmt.Errorf("call: %w", &smithyhttp.RequestSendError{Err: errors.New("refused")}),
 			api("ResourceNotFoundException", "", smithy.FaultClient)},
 		{"transient after a timeout", Transient, fmt.Errorf("call: %w", context.DeadlineExceeded), context.Canceled},
-		{"role", RoleMissing, api("NoSuchEntity", "The role with name x cannot be found.", 0), api("NoSuchEntity", "no profile", 0)},
+		{"role", RoleMissing, api("NoSuchEntity", "The role with name x cannot be found.", 0),
+			api("NoSuchEntity", "Instance Profile c_1 cannot be found.", 0)},
 		{"profile", ProfileMissing, api("InvalidParameterValue", "Value (x) for parameter is invalid. Invalid IAM Instance Profile name", 0),
 			api("InvalidParameterValue", "something else", 0)},
 		{"user data", UserDataTooLong, api("InvalidUserData.Malformed", "User data is limited to 16384 bytes", 0),

@@ -106,11 +106,11 @@ func (p *Profiles) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (strin
 		p.guarded.Set(current, true)
 	}
 	name := p.name(class, role)
+	p.guarded.Set(name, true) // the status of the class does not have the name before make has returned
 	if err := p.make(ctx, class, name, role); err != nil {
 		return "", err
 	}
 	p.right.Set(name, role)
-	p.guarded.Set(name, true)
 	return name, nil
 }
 

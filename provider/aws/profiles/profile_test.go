@@ -27,10 +27,14 @@ type account struct {
 	calls    []string
 	// taken makes CreateInstanceProfile fail, because another process has just created the profile.
 	taken bool
+	// beforeAdd, if set, is called before a role is added to a profile.
+	beforeAdd func()
 }
 
-func missing(message string) error {
-	return &smithy.GenericAPIError{Code: "NoSuchEntity", Message: message}
+func missing(operation, message string) error {
+	return &smithy.OperationError{
+		ServiceID: "IAM", OperationName: operation, Err: &smithy.GenericAPIError{Code: "NoSuchEntity", Message: message},
+	}
 }
 
 func (a *account) GetInstanceProfile(
@@ -39,7 +43,7 @@ func (a *account) GetInstanceProfile(
 	a.calls = append(a.calls, "get")
 	p := a.profiles[*in.InstanceProfileName]
 	if p == nil {
-		return nil, missing("no such profile")
+		return nil, missing("GetInstanceProfile", "no such profile")
 	}
 	return &iam.GetInstanceProfileOutput{InstanceProfile: p}, nil
 }
@@ -61,10 +65,16 @@ func (a *account) AddRoleToInstanceProfile(
 	_ context.Context, in *iam.AddRoleToInstanceProfileInput, _ ...func(*iam.Options),
 ) (*iam.AddRoleToInstanceProfileOutput, error) {
 	a.calls = append(a.calls, "add")
+	if a.beforeAdd != nil {
+		a.beforeAdd()
+	}
 	if !strings.HasPrefix(*in.RoleName, "nodes") {
-		return nil, missing("The role with name " + *in.RoleName + " cannot be found.")
+		return nil, missing("AddRoleToInstanceProfile", "The role with name "+*in.RoleName+" cannot be found.")
 	}
 	p := a.profiles[*in.InstanceProfileName]
+	if p == nil {
+		return nil, missing("AddRoleToInstanceProfile", "Instance Profile "+*in.InstanceProfileName+" cannot be found.")
+	}
 	p.Roles = append(p.Roles, iamtypes.Role{RoleName: in.RoleName})
 	return &iam.AddRoleToInstanceProfileOutput{}, nil
 }
@@ -95,7 +105,7 @@ func (a *account) DeleteInstanceProfile(
 	a.calls = append(a.calls, "delete")
 	p := a.profiles[*in.InstanceProfileName]
 	if p == nil {
-		return nil, missing("no such profile")
+		return nil, missing("DeleteInstanceProfile", "no such profile")
 	}
 	if len(p.Roles) > 0 {
 		return nil, &smithy.GenericAPIError{Code: "DeleteConflict"}
@@ -191,6 +201,32 @@ func TestMissingRole(t *testing.T) {
 	clock.SetTime(time.Unix(61, 0))
 	if _, err := p.Ensure(t.Context(), c); !errors.Is(err, ErrNoRole) || len(a.calls) == 0 {
 		t.Errorf("a minute later: %v after %v", err, a.calls)
+	}
+}
+
+// A profile may disappear before its role is added. The role exists then, so the other classes with that role are not affected.
+func TestProfileDisappears(t *testing.T) {
+	p, a, _ := keeper()
+	a.beforeAdd = func() { clear(a.profiles) }
+	if _, err := p.Ensure(t.Context(), class("nodes")); err == nil || errors.Is(err, ErrNoRole) {
+		t.Errorf("error is %v", err)
+	}
+	a.beforeAdd = nil
+	other := class("nodes")
+	other.UID = "v"
+	ensure(t, p, other)
+}
+
+// Sweep may run while Ensure creates a profile. It keeps that profile, although no class has its name yet.
+func TestSweepKeepsProfileInCreation(t *testing.T) {
+	p, a, _ := keeper()
+	a.beforeAdd = func() {
+		if err := p.Sweep(t.Context(), func(string) bool { return false }); err != nil {
+			t.Error(err)
+		}
+	}
+	if name := ensure(t, p, class("nodes")); a.profiles[name] == nil {
+		t.Errorf("%s was deleted", name)
 	}
 }
 
