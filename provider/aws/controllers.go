@@ -38,7 +38,7 @@ func (p *Provider) Controllers() []Controller {
 	}
 	out := []Controller{
 		&nodeclass.Status{Config: nodeclass.Config{
-			Client: c.Client, Images: p.images, Subnets: p.subnets, Groups: p.groups, Profiles: p.profiles,
+			Client: c.Client, Reader: c.Reader, Images: p.images, Subnets: p.subnets, Groups: p.groups, Profiles: p.profiles,
 			Cluster: p.cluster, Templates: p.shelf, Recorder: c.Recorder, Clock: c.Clock,
 			Reservations: p.reserved, Placements: p.placed, ReservedCapacity: s.ReservedCapacity,
 			Expressions: s.Gates.NodeClassCEL, Evaluate: p.catalog.Evaluate, Check: p.check, Isolated: s.IsolatedVPC,

@@ -122,7 +122,7 @@ func newBench(objects ...client.Object) *bench {
 	kube := fake.NewClientBuilder().WithScheme(api.Scheme()).WithObjects(objects...).
 		WithStatusSubresource(&awsv1.EC2NodeClass{}, &apiv1.NodeClaim{}).Build()
 	return &bench{account: a, kube: kube, status: &Status{Config: Config{
-		Client: kube, Images: images{a}, Subnets: subnets{a}, Groups: groups{a}, Profiles: a, Cluster: a,
+		Client: kube, Reader: kube, Images: images{a}, Subnets: subnets{a}, Groups: groups{a}, Profiles: a, Cluster: a,
 		Templates: templates{a}, Reservations: reservations{a}, Placements: groupsOfHosts{a}, Recorder: a, Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
 		Check: func(context.Context, *awsv1.EC2NodeClass) (Finding, error) { return a.finding, a.errs["check"] },
 	}}}
@@ -343,6 +343,30 @@ func TestDeletion(t *testing.T) {
 	}
 	if err := b.kube.Get(t.Context(), request().NamespacedName, c); !apierrors.IsNotFound(err) {
 		t.Errorf("the class is still there: %v", err)
+	}
+}
+
+// staleCache is a client whose cache has no claims yet.
+type staleCache struct{ client.Client }
+
+func (c staleCache) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, ok := list.(*apiv1.NodeClaimList); ok {
+		return nil
+	}
+	return c.Client.List(ctx, list, options...)
+}
+
+// A class that is being deleted keeps its profiles while a claim uses it, although the cache of a new leader lacks the claim.
+func TestDeletionWithStaleCache(t *testing.T) {
+	c := class()
+	c.Finalizers = []string{awsv1.TerminationFinalizer}
+	b := newBench(c, claim("user", "default"))
+	b.status.Client = staleCache{b.kube}
+	if err := b.kube.Delete(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if _, result, err := b.reconcile(t); err != nil || result.RequeueAfter != deletionRecheck || len(b.removed) != 0 {
+		t.Errorf("in use: again in %v, %v, removed %v", result.RequeueAfter, err, b.removed)
 	}
 }
 

@@ -90,7 +90,9 @@ type Recorder interface {
 
 // Config has the dependencies and settings of the controllers.
 type Config struct {
-	Client   client.Client
+	Client client.Client
+	// Reader reads from the API server, without a cache.
+	Reader   client.Reader
 	Images   Images
 	Subnets  Subnets
 	Groups   Groups
@@ -275,7 +277,10 @@ func (s *Status) finish(ctx context.Context, class *awsv1.EC2NodeClass) (ctrl.Re
 	if !controllerutil.ContainsFinalizer(class, awsv1.TerminationFinalizer) {
 		return ctrl.Result{}, nil
 	}
-	users, err := s.users(ctx, class.Name)
+	users, err := s.users(ctx, s.Client, class.Name)
+	if err == nil && len(users) == 0 { // the cache may lack claims that were created recently
+		users, err = s.users(ctx, s.Reader, class.Name)
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -304,9 +309,9 @@ func (s *Status) finish(ctx context.Context, class *awsv1.EC2NodeClass) (ctrl.Re
 }
 
 // users returns the names of the claims of the class, sorted.
-func (s *Status) users(ctx context.Context, class string) ([]string, error) {
+func (s *Status) users(ctx context.Context, reader client.Reader, class string) ([]string, error) {
 	var claims apiv1.NodeClaimList
-	if err := s.Client.List(ctx, &claims); err != nil {
+	if err := reader.List(ctx, &claims); err != nil {
 		return nil, fmt.Errorf("list claims: %w", err)
 	}
 	var names []string
