@@ -13,6 +13,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -37,18 +38,20 @@ const (
 	newestMinor = 37
 )
 
-// A cluster returns the facts about the EKS cluster that nodes need to join. It caches them. Failures are not cached.
+// A cluster returns the facts about the EKS cluster that nodes need to join. It caches them. Failures are not cached. The
+// address of the DNS service is cached for dnsLife, because the service may be created or replaced later.
 type cluster struct {
 	settings  Settings
 	eks       EKS
 	discovery Discovery
 	reader    client.Reader
 	caData    []byte
+	clock     clock.PassiveClock
 
 	mu         sync.Mutex // guards the fields below; not held during calls
 	described  *ekstypes.Cluster
 	dns        string
-	dnsKnown   bool
+	dnsRead    time.Time // when dns was read, zero if it was not
 	kubernetes string
 	warned     string
 }
@@ -141,23 +144,26 @@ func (c *cluster) ca() string {
 	return base64.StdEncoding.EncodeToString(c.caData)
 }
 
-// kubeDNS returns the address of the cluster's DNS service. It is empty if the service does not
-// exist or cannot be read. The address, or that the service does not exist, is cached.
+// dnsLife is how long the address of the DNS service is cached, or that the service does not exist.
+const dnsLife = 5 * time.Minute
+
+// kubeDNS returns the address of the cluster's DNS service. It is empty if the service does not exist. If the service cannot be
+// read, kubeDNS returns the address that was read last.
 func (c *cluster) kubeDNS(ctx context.Context) string {
 	c.mu.Lock()
-	dns, known := c.dns, c.dnsKnown
+	dns, read := c.dns, c.dnsRead
 	c.mu.Unlock()
-	if known {
+	if !read.IsZero() && c.clock.Since(read) < dnsLife {
 		return dns
 	}
 	var service corev1.Service
 	err := c.reader.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, &service)
 	if client.IgnoreNotFound(err) != nil {
-		return "" // the next launch tries again; without the address, the image's bootstrap computes its default
+		return dns // the next launch tries again; without the address, the image's bootstrap computes its default
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.dns, c.dnsKnown = service.Spec.ClusterIP, true
+	c.dns, c.dnsRead = service.Spec.ClusterIP, c.clock.Now()
 	return c.dns
 }
 

@@ -171,7 +171,7 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 		config: c, compute: compute, doubted: make(chan event.GenericEvent, 64), repairs: repairPolicies(c.Settings.Gates.RebootForRepair),
 	}
 	p.cluster = &cluster{
-		settings: c.Settings, eks: eks.NewFromConfig(c.AWS), discovery: c.Discovery, reader: c.Reader, caData: c.CAData,
+		settings: c.Settings, eks: eks.NewFromConfig(c.AWS), discovery: c.Discovery, reader: c.Reader, caData: c.CAData, clock: c.Clock,
 	}
 	p.prices = prices.New(prices.Config{
 		Products: pricing.NewFromConfig(c.AWS, func(o *pricing.Options) { o.Region = prices.Endpoint(region) }),

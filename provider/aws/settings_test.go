@@ -14,6 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
@@ -105,7 +108,7 @@ func TestCluster(t *testing.T) {
 	kube := fake.NewClientBuilder().WithObjects(&corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}, Spec: corev1.ServiceSpec{ClusterIP: "fd00::a"},
 	}).Build()
-	c := &cluster{settings: Settings{ClusterName: "c"}, eks: plane, discovery: server{"1", "36+"}, reader: kube, caData: []byte("CA")}
+	c := &cluster{settings: Settings{ClusterName: "c"}, eks: plane, discovery: server{"1", "36+"}, reader: kube, caData: []byte("CA"), clock: clock.RealClock{}}
 	if _, err := c.Cluster(t.Context()); err == nil {
 		t.Error("without endpoint: no error")
 	}
@@ -138,4 +141,38 @@ func TestCluster(t *testing.T) {
 	if got, _ := c.Cluster(t.Context()); got.Endpoint != "https://given" || got.CABundle != "Z2l2ZW4=" {
 		t.Errorf("settings do not win: %+v", got)
 	}
+}
+
+// The DNS service may be created or replaced while the controller runs.
+func TestDNSAddressIsReadAgain(t *testing.T) {
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}, Spec: corev1.ServiceSpec{ClusterIP: "10.100.0.10"},
+	}
+	kube, now := fake.NewClientBuilder().Build(), clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
+	c := &cluster{reader: kube, clock: now}
+	if got := c.kubeDNS(t.Context()); got != "" {
+		t.Errorf("without the service the address is %s", got)
+	}
+	if err := kube.Create(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.kubeDNS(t.Context()); got != "" {
+		t.Errorf("the service was read again at once: %s", got)
+	}
+	now.SetTime(now.Now().Add(dnsLife))
+	if got := c.kubeDNS(t.Context()); got != "10.100.0.10" {
+		t.Errorf("later the address is %q", got)
+	}
+	now.SetTime(now.Now().Add(dnsLife))
+	c.reader = unreadable{}
+	if got := c.kubeDNS(t.Context()); got != "10.100.0.10" {
+		t.Errorf("while the service cannot be read the address is %q", got)
+	}
+}
+
+// unreadable is an API server that does not answer.
+type unreadable struct{ client.Reader }
+
+func (unreadable) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("no answer")
 }
