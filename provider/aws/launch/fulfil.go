@@ -82,13 +82,10 @@ func refused(err error) bool {
 
 // record stores a record of the call on the claims of the orders. It returns the record and the orders of the call.
 // Claims that are deleted or being deleted are omitted. The token depends on the claims, so the remaining claims then
-// get a new record. If an earlier call is repeated, its record and orders do not change.
+// get a new record. If an earlier call is repeated, only the time of its record changes.
 func (l *Launcher) record(ctx context.Context, orders []*order) (Record, []*order, error) {
-	if old := orders[0].repeat; old != nil {
-		r := *old
-		r.Time = l.Clock.Now() // the repeated call may launch its instances only now
-		l.memory.send(orders, r)
-		return r, orders, nil
+	if orders[0].repeat != nil {
+		return l.recordRepeat(ctx, orders)
 	}
 	for {
 		orders = l.memory.wanted(orders)
@@ -111,6 +108,28 @@ func (l *Launcher) record(ctx context.Context, orders []*order) (Record, []*orde
 	}
 }
 
+// recordRepeat stores the time of a repeated call on the claims of the orders. It fails if another process has recorded a call
+// for one of them, so a process that was paused does not repeat a call that another one has given up. The count stays the same
+// if claims are omitted, because EC2 refuses the token with another count. Garbage collection terminates the surplus instances.
+func (l *Launcher) recordRepeat(ctx context.Context, orders []*order) (Record, []*order, error) {
+	r := *orders[0].repeat
+	r.Time = timeOfRecord(l.Clock.Now()) // the repeated call may launch its instances only now
+	claims := make([]*apiv1.NodeClaim, len(orders))
+	for n, o := range orders {
+		claims[n] = o.Claim
+		l.update(o.Claim)
+	}
+	gone, err := l.Ledger.Record(ctx, claims, map[string]string{AnnotationLaunch: r.String()})
+	if err != nil {
+		return Record{}, nil, fmt.Errorf("record repeated launch: %w", err)
+	}
+	orders = slices.DeleteFunc(slices.Clone(orders), func(o *order) bool { return slices.Contains(gone, o.Claim) })
+	if len(orders) > 0 {
+		l.memory.send(orders, r)
+	}
+	return r, orders, nil
+}
+
 // draft returns a record of a new call for the orders, and the claims of the orders.
 func (l *Launcher) draft(orders []*order) (Record, []*apiv1.NodeClaim) {
 	attempt := 1
@@ -118,16 +137,21 @@ func (l *Launcher) draft(orders []*order) (Record, []*apiv1.NodeClaim) {
 	claims := make([]*apiv1.NodeClaim, len(orders))
 	for n, o := range orders {
 		uids[n], claims[n] = o.Claim.UID, o.Claim
-		if old, ok := l.memory.record(o.Claim); ok {
+		if old, ok := l.update(o.Claim); ok {
 			attempt = max(attempt, old.Attempt+1)
-			// The claim may have been read before this process recorded its last call. The ledger would take that
-			// record for one of another process, so it is set on the claim first.
-			if stored, ok := RecordOf(o.Claim); !ok || stored.Token != old.Token {
-				metav1.SetMetaDataAnnotation(&o.Claim.ObjectMeta, AnnotationLaunch, old.String())
-			}
 		}
 	}
 	return newRecord(uids, attempt, orders[0].params, l.Clock.Now()), claims
+}
+
+// update returns the newest record of the claim and sets it on the claim. The claim may have been read before this process
+// recorded its last call. Without update, the ledger would take that record for one of another process.
+func (l *Launcher) update(claim *apiv1.NodeClaim) (Record, bool) {
+	r, ok := l.memory.record(claim)
+	if stored, _ := RecordOf(claim); ok && (stored.Token != r.Token || !stored.Time.Equal(r.Time)) {
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, AnnotationLaunch, r.String())
+	}
+	return r, ok
 }
 
 // read returns the instances in the response to a fleet call, in order of ID.

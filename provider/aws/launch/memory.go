@@ -77,14 +77,16 @@ func (m *memory) drop(uid types.UID) {
 }
 
 // record returns the newest record of the claim. The cached one takes precedence over the annotation, because the claim
-// may have been read earlier.
+// may have been read earlier. An annotation with a later attempt takes precedence. Then another process has made
+// that attempt while this one was paused.
 func (m *memory) record(claim *apiv1.NodeClaim) (Record, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r, ok := m.records[claim.UID]; ok {
+	stored, ok := RecordOf(claim)
+	if r, known := m.records[claim.UID]; known && (!ok || r.Attempt >= stored.Attempt) {
 		return r, true
 	}
-	return RecordOf(claim)
+	return stored, ok
 }
 
 func (m *memory) settle(token string) { m.settled.Set(token, true) }

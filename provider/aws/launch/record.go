@@ -28,7 +28,7 @@ type Record struct {
 	Attempt int `json:"attempt"`
 	// Params is a hash of all other parameters of the call.
 	Params string `json:"params"`
-	// Time is when the record was created.
+	// Time is when the record was created, or when the call was repeated last.
 	Time time.Time `json:"time"`
 }
 
@@ -43,9 +43,12 @@ func newRecord(uids []types.UID, attempt int, params string, now time.Time) Reco
 	}
 	return Record{
 		Token: hex.EncodeToString(sum.Sum(nil))[:40], Count: len(uids), Attempt: attempt, Params: params,
-		Time: now.UTC().Truncate(time.Second),
+		Time: timeOfRecord(now),
 	}
 }
+
+// timeOfRecord returns the time in the form in which it is stored.
+func timeOfRecord(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 // String returns the value of the annotation.
 func (r Record) String() string {
