@@ -61,6 +61,32 @@ func (g *fleetGate) through(c *aws.Config) {
 	c.AWS.Retryer = func() awssdk.Retryer { return awssdk.NopRetryer{} }
 }
 
+// A fleet call takes two minutes, and its response is lost. The parameters have changed when it ends. EC2 has just launched the
+// instance and does not list it yet, so no other call is made.
+func TestLateLaunchIsWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	names := w.storeClaims(t, 1)
+	now := newMovableClock()
+	w.clock = now
+	gate := &fleetGate{before: func() bool { now.add(2 * time.Minute); return true }}
+	p := w.startWith(t, gate.through)
+	if got, _ := w.createAll(t, p, names); len(got) != 0 {
+		t.Fatalf("got %v without a response", got)
+	}
+	w.order(t, w.control.SetLag(t.Context(), control.Lag{For: forever}))
+	w.retag(t)
+	if got, errs := w.createAll(t, p, names); !waits(errs[names[0]]) {
+		t.Errorf("create gave %v, %v; want it to wait", got, errs)
+	}
+	w.wantAlive(t, 1)
+	now.add(30 * time.Second)
+	w.order(t, w.control.SetLag(t.Context(), control.Lag{}))
+	if got, errs := w.createAll(t, p, names); len(got) != 1 {
+		t.Errorf("create gave %v once EC2 lists the instance", errs)
+	}
+	w.wantAlive(t, 1)
+}
+
 // A fleet call is lost. The next process repeats it later and is killed when EC2 has carried it out. The parameters have changed
 // before another process starts, and EC2 does not list the instance yet. So that process waits, and so does the deletion of the
 // claim.

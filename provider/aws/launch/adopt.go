@@ -50,7 +50,7 @@ func (l *Launcher) adopt(ctx context.Context, claim *apiv1.NodeClaim) (*instance
 const settleTime = 30 * time.Second
 
 // unsettled reports whether instances of the recorded call may exist that EC2 does not list yet.
-func (l *Launcher) unsettled(r Record) bool { return l.Clock.Since(r.Time) < settleTime }
+func (l *Launcher) unsettled(r Record) bool { return l.Clock.Since(l.memory.ended(r)) < settleTime }
 
 // outcomeUnknown returns the error for a claim while it is not known whether an earlier call launched its instance. No
 // other call is made meanwhile, because it could launch a second instance.

@@ -15,9 +15,9 @@
 //     has are skipped;
 //   - if there are none, and the parameters are the same, the call is repeated with the same token. If the first call
 //     was made, EC2 then returns its result. With other parameters, it is another attempt, which is recorded first;
-//   - another attempt is made only when the outcome of the last one is known. Either EC2 returned it, or the attempt is
-//     so old that DescribeInstances would list its instances. EC2 lists new instances late, and an early retry could
-//     launch too many;
+//   - another attempt is made only when the outcome of the last one is known. Either EC2 returned it, or the call ended so
+//     long ago that DescribeInstances would list its instances. EC2 lists new instances late, and an early retry could
+//     launch too many. When the call of another process ended is not known, so the time counts from the first look at it;
 //   - claims that are deleted or being deleted when the call is recorded are omitted. If the call for a claim may have
 //     been made, the claim is not released before the outcome of the call is known;
 //   - instances that are assigned to no claim are surplus, and garbage collection terminates them.

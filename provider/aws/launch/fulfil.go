@@ -30,6 +30,7 @@ func (l *Launcher) fulfil(ctx context.Context, orders []*order) []batch.Result[i
 	record, kept, err := l.record(ctx, orders)
 	if err == nil && len(kept) > 0 {
 		given, err = l.once(ctx, kept, record)
+		l.memory.end(record.Token)
 	}
 	for n, o := range orders {
 		i, ok := given[o.Claim.UID]

@@ -17,6 +17,8 @@ import (
 
 // memory caches the launches of this process. It may be newer than the claims that are read from the API server.
 type memory struct {
+	clock clock.PassiveClock
+
 	mu       sync.Mutex // guards the fields below
 	launched map[types.UID]instances.Instance
 	owner    map[string]types.UID // by instance id
@@ -26,6 +28,9 @@ type memory struct {
 	// settled has the tokens of fleet calls that have a known outcome or were never made. These calls are not repeated.
 	// Entries expire after settledLife.
 	settled *ttl.Cache[string, bool]
+
+	// calls has, by token, what ended returns. It is zero while this process makes the call. Entries expire after settledLife.
+	calls *ttl.Cache[string, time.Time]
 }
 
 // settledLife is how long a token stays in settled. It is longer than any claim waits for its launch. If the token is needed
@@ -42,6 +47,7 @@ type flight struct {
 
 func newMemory(c clock.PassiveClock) *memory {
 	return &memory{
+		clock: c, calls: ttl.New[string, time.Time](c, settledLife),
 		launched: map[types.UID]instances.Instance{}, owner: map[string]types.UID{}, records: map[types.UID]Record{},
 		settled: ttl.New[string, bool](c, settledLife), flights: map[types.UID]*flight{},
 	}
@@ -88,6 +94,30 @@ func (m *memory) record(claim *apiv1.NodeClaim) (Record, bool) {
 	}
 	return stored, ok
 }
+
+// ended returns a time at which the recorded call had ended. The time in the record is too early: it is from before the call,
+// which may take minutes. The calls of another process have ended when this one calls ended for the first time, because only
+// one process launches instances. No call takes longer than settledLife. While this process makes the call, ended returns
+// the current time.
+func (m *memory) ended(r Record) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.clock.Now()
+	at, known := m.calls.Get(r.Token)
+	switch {
+	case known && at.IsZero():
+		return now
+	case known:
+		return at
+	case now.Sub(r.Time) >= settledLife:
+		return r.Time
+	}
+	m.calls.Set(r.Token, now)
+	return now
+}
+
+// end records that the call with the token has ended, with or without a response.
+func (m *memory) end(token string) { m.calls.Set(token, m.clock.Now()) }
 
 func (m *memory) settle(token string) { m.settled.Set(token, true) }
 
@@ -165,6 +195,7 @@ func (m *memory) send(orders []*order, r Record) bool {
 		}
 	}
 	m.settled.Delete(r.Token)
+	m.calls.Set(r.Token, time.Time{})
 	return true
 }
 
