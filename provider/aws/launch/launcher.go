@@ -205,12 +205,15 @@ func (l *Launcher) send(ctx context.Context, r Request, repeat *Record) (instanc
 		return instances.Instance{}, outcomeUnknown()
 	}
 	started := false
-	ticket := l.memory.depart(r.Claim.UID, func() *batch.Ticket[instances.Instance] {
+	i, ticket := l.memory.depart(r.Claim.UID, func() *batch.Ticket[instances.Instance] {
 		started = true
 		return l.orders.Submit(key, o)
 	})
 	if !started {
 		o.pick.Settle()
+	}
+	if ticket == nil {
+		return i, nil
 	}
 	return ticket.Wait(ctx)
 }

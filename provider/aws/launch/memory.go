@@ -141,18 +141,22 @@ func (m *memory) flight(uid types.UID) (*batch.Ticket[instances.Instance], bool)
 	return f.ticket, true
 }
 
-// depart starts a launch and records it. If a launch of the claim is pending already, it returns that one.
+// depart starts a launch and records it. If a launch of the claim is pending already, it returns that one. If one has ended with an
+// instance since the caller looked, it returns the instance and no ticket.
 func (m *memory) depart(
 	uid types.UID, start func() *batch.Ticket[instances.Instance],
-) *batch.Ticket[instances.Instance] {
+) (instances.Instance, *batch.Ticket[instances.Instance]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if i, ok := m.launched[uid]; ok {
+		return i, nil
+	}
 	if f, ok := m.flights[uid]; ok && !f.ticket.Done() {
-		return f.ticket
+		return instances.Instance{}, f.ticket
 	}
 	f := &flight{ticket: start()}
 	m.flights[uid] = f
-	return f.ticket
+	return instances.Instance{}, f.ticket
 }
 
 // callOff cancels the pending launch of the claim, unless its fleet call may have been made already. It returns the

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/karpenter-go/karpenter/provider/aws/batch"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
@@ -38,5 +39,18 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	if !m.isSettled("token-999") {
 		t.Error("the outcome of the last call is forgotten")
+	}
+}
+
+// A launch that ended with an instance after the caller looked for one is not started again.
+func TestDepartAfterLaunch(t *testing.T) {
+	m := newMemory(clocktesting.NewFakePassiveClock(time.Time{}))
+	m.give("a", instances.Instance{ID: "i-1"})
+	i, ticket := m.depart("a", func() *batch.Ticket[instances.Instance] {
+		t.Error("the launch is started")
+		return nil
+	})
+	if i.ID != "i-1" || ticket != nil {
+		t.Errorf("instance %q, ticket %v", i.ID, ticket)
 	}
 }
