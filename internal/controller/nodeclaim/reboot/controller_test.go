@@ -274,6 +274,34 @@ func TestDrainBeforeReboot(t *testing.T) {
 	r.want("RebootIssued fenced x")
 }
 
+// Evictions before a reboot are counted like those of other drains, and a refused one has an event.
+func TestEvictionsBeforeReboot(t *testing.T) {
+	r := newRig(t, "1m0s", "held", "web")
+	r.c.Client = interceptor.NewClient(r.Client, interceptor.Funcs{
+		SubResourceCreate: func(
+			ctx context.Context, c client.Client, sub string, o, body client.Object, opts ...client.SubResourceCreateOption,
+		) error {
+			if o.GetName() == "held" {
+				return apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+			}
+			return c.SubResource(sub).Create(ctx, o, body, opts...)
+		},
+	})
+	r.after(time.Second)
+	for code, want := range map[string]bool{"200": true, "429": true, "500": false} {
+		if got := r.Count("karpenter_pods_eviction_requests_total", "code="+code) > 0; got != want {
+			t.Errorf("requests with code %s: %v, want %v", code, got, want)
+		}
+	}
+	if n := r.Count("karpenter_pods_drained_total", "reason=Unhealthy"); n != 1 {
+		t.Errorf("%v pods are counted as drained, want 1", n)
+	}
+	want := "Warning FailedDraining node-a"
+	if told := r.Events.Told(); !strings.Contains(told, want) {
+		t.Errorf("told %s, want %s", told, want)
+	}
+}
+
 // If the write of the result fails, its repetition has the same result. If the write of the annotations after it fails, they
 // are removed later, and the result is counted once.
 func TestEndIsRepeated(t *testing.T) {

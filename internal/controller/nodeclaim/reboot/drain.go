@@ -1,18 +1,21 @@
 package reboot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/drain"
+	"github.com/karpenter-go/karpenter/engine/units"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/eviction"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -48,21 +51,30 @@ func (p *pods) read(ctx context.Context) error {
 // reconcile.
 func (p *pods) evict(ctx context.Context) error {
 	var errs []error
+	held := 0
+	var first string // the first refusal
 	for _, pod := range p.decision.Evict[:min(maxEvictions, len(p.decision.Evict))] {
-		err := p.Client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{
-			ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-			DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
-		})
+		err := eviction.Request(ctx, p.Client, p.Metrics.Pods, pod)
 		switch {
 		case err == nil:
+			p.Metrics.Pods.DrainedTotal.WithLabelValues(string(status.ReasonUnhealthy)).Inc()
 			p.Events.Publish(telemetry.Event{
 				Object: pod, Type: corev1.EventTypeNormal, Reason: telemetry.EventEvicted,
 				Message: fmt.Sprintf("Evicted pod: node %s is being rebooted", p.node.Name),
 			})
-		case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsTooManyRequests(err), apierrors.IsInternalError(err):
+		case eviction.Refused(err):
+			held++
+			first = cmp.Or(first, fmt.Sprintf("%s/%s: %s", pod.Namespace, pod.Name, eviction.Refusal(pod, err)))
+		case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInternalError(err):
 		default:
 			errs = append(errs, fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err))
 		}
+	}
+	if held > 0 {
+		p.Events.Publish(telemetry.Event{
+			Object: p.node, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedDraining,
+			Message: fmt.Sprintf("The reboot waits for the eviction of %s, such as %s", units.Counted(held, "pod"), first),
+		})
 	}
 	return errors.Join(errs...)
 }

@@ -1,9 +1,10 @@
-package termination
+package eviction
 
 import (
 	"errors"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ func TestRefusal(t *testing.T) {
 		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause, Message: message}}
 		return err
 	}
+	web := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	for name, tt := range map[string]struct {
 		err  error
 		want string
@@ -26,7 +28,7 @@ func TestRefusal(t *testing.T) {
 		"two": {apierrors.NewInternalError(errors.New("this pod has more than one PodDisruptionBudget")),
 			"selected by more than one PodDisruptionBudget, which the eviction API refuses"},
 	} {
-		if got := refusal(pod("web"), tt.err); got != tt.want {
+		if got := Refusal(web, tt.err); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
