@@ -136,7 +136,7 @@ func (a Action) whileDeleted() (_ Action, ok bool) {
 	return a, a.Unavailable != "" || a.Told.Reason != "" || !a.Deadline.IsZero()
 }
 
-// An Action is what to do about one claim because of a notice, in the order of its fields. It is idempotent.
+// An Action is what to do about one claim because of a notice. It is idempotent.
 type Action struct {
 	// Claim is the claim that the notice concerns.
 	Claim *apiv1.NodeClaim
@@ -149,8 +149,8 @@ type Action struct {
 	Unavailable string
 	// Told is the Kubernetes event that reports the notice. Its Reason is empty if there is none.
 	Told Event
-	// Deadline is the termination deadline of the drain, written to the claim, before it is deleted if it is not yet; zero for
-	// none.
+	// Deadline is the termination deadline of the drain, zero for none. It is written to the claim after its deletion: a claim
+	// that is not deleted must not keep it.
 	Deadline time.Time
 	// Delete is true if the claim is deleted.
 	Delete bool

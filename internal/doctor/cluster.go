@@ -304,7 +304,7 @@ func (c *Cluster) controller(ctx context.Context) {
 	c.deployment = d
 }
 
-// Setting returns a setting of the controller from its Deployment: from a flag of the form --flag=value, or else from an
+// Setting returns a setting of the controller from its Deployment: from a flag of the form --flag=value or --flag, or else from an
 // environment variable. If the Deployment does not have the setting, has it only as a reference (valueFrom), or was not
 // found by Check, the argument otherwise is returned.
 func (c *Cluster) Setting(flag, env, otherwise string) string {
@@ -325,6 +325,8 @@ func settingOf(d *appsv1.Deployment, flag, env, otherwise string) string {
 		for _, argument := range container.Args {
 			if v, ok := strings.CutPrefix(argument, "--"+flag+"="); ok {
 				value = v
+			} else if argument == "--"+flag { // of a boolean flag
+				value = "true"
 			}
 		}
 	}

@@ -215,6 +215,8 @@ func (c *Cluster) second(d *appsv1.Deployment) {
 	case c.deployment == nil:
 		c.found("autoscalers", finding.Note, "if it is the controller, pass --namespace "+d.Namespace+" --deployment "+d.Name,
 			"Deployment %s/%s may be Karpenter", d.Namespace, d.Name)
+	case c.deployment.Spec.Replicas != nil && *c.deployment.Spec.Replicas == 0:
+		c.found("autoscalers", finding.Note, "", "Deployment %s/%s may be Karpenter, and %s/%s has no replicas", d.Namespace, d.Name, c.Namespace, c.Deployment)
 	case !other && c.Setting(unelected, variable, "") != "true" && leaseOf(d) == leaseOf(c.deployment):
 		c.found("autoscalers", finding.Note, "", "Deployment %s/%s may be a second Karpenter: only the holder of the Lease acts", d.Namespace, d.Name)
 	case karpenter:

@@ -81,7 +81,7 @@ func Reasons() []Reason {
 		{Name: EventDisrupted, Type: normal, Objects: "Pod",
 			When: "the pod was deleted, because its node has a termination deadline that the pod would outlive"},
 		{Name: EventFailedDraining, Type: warning, Objects: "Node",
-			When: "pods of the node cannot be evicted because of a PodDisruptionBudget or do-not-disrupt"},
+			When: "pods of the node cannot be evicted because of a PodDisruptionBudget or do-not-disrupt, also before a reboot by node repair"},
 		{Name: EventTerminationGracePeriodExpiring, Type: warning, Objects: nodeAndClaim,
 			When: "the node has a termination deadline; each pod is deleted early enough to have its terminationGracePeriodSeconds before it, if possible"},
 		{Name: EventAwaitingVolumeDetachment, Type: normal, Objects: "Node",

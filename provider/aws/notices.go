@@ -31,7 +31,7 @@ func (p *Provider) NoticeSources() []cloud.NoticeSource {
 		consumer.Rebalance = c.Settings.ReplaceOnRebalance
 		sources = append(sources, consumer)
 	}
-	return append(sources, upkeep.Expiration{Reservations: *p.reservations(), Blocks: p.reserved})
+	return append(sources, &upkeep.Expiration{Reservations: *p.reservations(), Blocks: p.reserved})
 }
 
 // A statusBreaker bounds how many instances are terminated at the same time because of status checks and scheduled events.

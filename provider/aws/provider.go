@@ -129,10 +129,10 @@ var (
 	_ cloud.Pricer   = (*Provider)(nil)
 )
 
-// New connects to AWS and reads the instance types. It returns an error if the permissions are missing, if there are no
-// credentials, or if the version of Kubernetes cannot be read. If EC2 fails, throttles the call or does not answer it,
-// New returns a Provider without instance types. It can drain nodes, and the task providers.instancetype reads the
-// types later. Batched calls go on after their callers have returned, and end with ctx.
+// New connects to AWS and reads the instance types. It returns an error if the permissions are missing, if AWS rejects the
+// credentials, or if the version of Kubernetes cannot be read. If EC2 fails, throttles the call or does not answer it, or if
+// the source of credentials does not answer, New returns a Provider without instance types. It can drain nodes, and the
+// task providers.instancetype reads the types later. Batched calls go on after their callers have returned, and end with ctx.
 func New(ctx context.Context, c Config) (*Provider, error) {
 	if c.AWS.Region == "" {
 		return nil, errors.New("connect to AWS: no region; set AWS_REGION")

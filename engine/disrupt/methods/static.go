@@ -19,7 +19,7 @@ const mostLaunches = 1000
 
 // Scale brings each static NodePool to its number of replicas. Missing nodes are launched from the template, within the
 // pool's limit of nodes, if the pool is ready. Surplus nodes are removed regardless of budgets, as in upstream Karpenter. Nodes in
-// zones from which traffic is shifted away are not removed, even if fewer than the surplus are left to choose from. Only pools in mode Auto are scaled.
+// zones from which traffic is shifted away are not removed, and count as the surplus first, because no others can be launched there. Only pools in mode Auto are scaled.
 func Scale(from *problem.State) (*problem.State, Scaling) {
 	st, out := from.Clone(), Scaling{}
 	for _, pool := range st.Problem.Snapshot.Pools() {
@@ -30,8 +30,9 @@ func Scale(from *problem.State) (*problem.State, Scaling) {
 		switch missing := replicas - len(m.active) - m.pending; {
 		case len(m.active) > replicas:
 			surplus := len(m.active) - replicas
-			removable := slices.DeleteFunc(m.active, func(c *problem.Candidate) bool { return !st.Problem.ZoneKeeps(c.Node).OK() })
-			for _, c := range sortForRemoval(st.Problem.Snapshot, removable)[:min(surplus, len(removable))] {
+			removable := slices.DeleteFunc(slices.Clone(m.active), func(c *problem.Candidate) bool { return !st.Problem.ZoneKeeps(c.Node).OK() })
+			kept := len(m.active) - len(removable)
+			for _, c := range sortForRemoval(st.Problem.Snapshot, removable)[:max(0, surplus-kept)] {
 				st.Remove(c)
 				out.Surplus = append(out.Surplus, c.Node)
 			}

@@ -29,7 +29,7 @@ func (c *Controller) carryOutAll(ctx context.Context, actions []interruption.Act
 	var failed []cloud.Notice
 	for i, err := range errs {
 		if err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "failed to delete nodeclaim, the message is handled again",
+			ctrl.LoggerFrom(ctx).Error(err, "failed to follow a notice, it is handled again",
 				"NodeClaim", klog.KRef("", actions[i].Claim.Name), "message-kind", actions[i].Notice.Kind)
 			failed = append(failed, actions[i].Notice)
 		}

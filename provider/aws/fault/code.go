@@ -19,6 +19,7 @@ const (
 	Unauthorized     = "UnauthorizedOperation"
 	ReservationFull  = "ReservationCapacityExceeded"
 	NoResource       = "ResourceNotFoundException" // of EKS and ARC
+	Invalid          = "ValidationException"       // of ARC
 )
 
 // Denied reports whether the caller lacks a permission, or AWS rejected its credentials.

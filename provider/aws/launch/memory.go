@@ -83,16 +83,20 @@ func (m *memory) drop(uid types.UID) {
 }
 
 // record returns the newest record of the claim. The cached one takes precedence over the annotation, because the claim
-// may have been read earlier. An annotation with a later attempt takes precedence. Then another process has made
-// that attempt while this one was paused.
+// may have been read earlier. An annotation with a later attempt, or with a later time of the same attempt, takes
+// precedence. Then another process has made or repeated that attempt while this one was paused.
 func (m *memory) record(claim *apiv1.NodeClaim) (Record, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	stored, ok := RecordOf(claim)
-	if r, known := m.records[claim.UID]; known && (!ok || r.Attempt >= stored.Attempt) {
-		return r, true
+	r, known := m.records[claim.UID]
+	switch {
+	case !known:
+		return stored, ok
+	case ok && (stored.Attempt > r.Attempt || stored.Attempt == r.Attempt && stored.Time.After(r.Time)):
+		return stored, true
 	}
-	return stored, ok
+	return r, true
 }
 
 // ended returns a time at which the recorded call had ended. The time in the record is too early: it is from before the call,
@@ -107,7 +111,7 @@ func (m *memory) ended(r Record) time.Time {
 	switch {
 	case known && at.IsZero():
 		return now
-	case known:
+	case known && !at.Before(r.Time): // otherwise another process has repeated the call since
 		return at
 	case now.Sub(r.Time) >= settledLife:
 		return r.Time

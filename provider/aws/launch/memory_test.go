@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/provider/aws/batch"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
@@ -52,5 +54,28 @@ func TestDepartAfterLaunch(t *testing.T) {
 	})
 	if i.ID != "i-1" || ticket != nil {
 		t.Errorf("instance %q, ticket %v", i.ID, ticket)
+	}
+}
+
+// A claim that was read after another process repeated the call has the newer record. The process knows no end of that call yet.
+func TestRecordOfARepeat(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	m := newMemory(clocktesting.NewFakePassiveClock(now))
+	own := newRecord([]types.UID{"a"}, 1, "params", now.Add(-time.Minute))
+	m.records["a"] = own
+	m.calls.Set(own.Token, now.Add(-50*time.Second))
+	repeat := own
+	repeat.Time = timeOfRecord(now.Add(-5 * time.Second))
+	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{UID: "a", Annotations: map[string]string{AnnotationLaunch: repeat.String()}}}
+	if r, _ := m.record(claim); !r.Time.Equal(repeat.Time) {
+		t.Errorf("the record is of %s, want that of the repeat, %s", r.Time, repeat.Time)
+	}
+	if at := m.ended(repeat); !at.Equal(now) {
+		t.Errorf("the repeat ended %s, want the time of the first look, %s", at, now)
+	}
+	claim.Annotations[AnnotationLaunch] = own.String()
+	m.records["a"] = repeat
+	if r, _ := m.record(claim); !r.Time.Equal(repeat.Time) {
+		t.Error("an annotation that was read earlier replaces the record in memory")
 	}
 }

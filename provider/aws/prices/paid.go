@@ -45,7 +45,9 @@ type Paid struct {
 	PaidConfig
 
 	state atomic.Pointer[paid]
-	told  string // the last logged error; only Refresh uses it, and its calls do not overlap
+	// told is the last logged error, and silent the time since then. Only Refresh uses them, and its calls do not overlap.
+	told   string
+	silent time.Duration
 	// known is true once the rules in use are those of a valid price book, or there was none.
 	known atomic.Bool
 }
@@ -119,7 +121,7 @@ func (p *Paid) Task() periodic.Task {
 	}}
 }
 
-// Refresh reads the price book and counts nodes. An invalid price book is logged once, and the previous rules stay in
+// Refresh reads the price book and counts nodes. An invalid price book is logged, again each hour, and the previous rules stay in
 // use. If there are none since the start, prices are not current until the book is valid (Current). Without a price book there are
 // no rules.
 func (p *Paid) Refresh(ctx context.Context) error {
@@ -159,9 +161,13 @@ func (p *Paid) Refresh(ctx context.Context) error {
 	return nil
 }
 
+// tellEvery is the time after which an error that stays is logged again, so that it is found in the recent log.
+const tellEvery = time.Hour
+
 func (p *Paid) tell(ctx context.Context, err error) {
-	if text := err.Error(); text != p.told {
-		p.told = text
+	p.silent += bookEvery
+	if text := err.Error(); text != p.told || p.silent >= tellEvery {
+		p.told, p.silent = text, 0
 		message := "invalid price overrides, keeping the previous ones"
 		if !p.known.Load() {
 			message = "invalid price overrides, consolidation waits until they are valid"

@@ -72,8 +72,8 @@ func (s *Shifts) Away(zoneID string) bool {
 }
 
 // Known reports whether a call of Refresh has got an answer. Until then, Away returns false although traffic may be shifted away
-// from a zone. A missing permission is an answer, and so is that EKS or ARC does not have the cluster: another call would return
-// the same, so the cluster counts as one without shifts. No connection, throttling and errors inside AWS are none.
+// from a zone. A missing permission is an answer, and so is that EKS or ARC does not have the cluster or rejects the request: another
+// call would return the same, so the cluster counts as one without shifts. No connection, throttling and errors inside AWS are none.
 func (s *Shifts) Known() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *Shifts) Task() periodic.Task {
 func (s *Shifts) Refresh(ctx context.Context) error {
 	list, err := s.ask(ctx)
 	if err != nil {
-		if fault.Denied(err) || fault.Code(err) == fault.NoResource {
+		if fault.Denied(err) || fault.Code(err) == fault.NoResource || fault.Code(err) == fault.Invalid {
 			s.mu.Lock()
 			s.known = true
 			s.mu.Unlock()

@@ -130,6 +130,7 @@ func TestKnown(t *testing.T) {
 		{"no permission", nil, answer("AccessDeniedException"), true},
 		{"not registered with ARC", nil, answer("ResourceNotFoundException"), true},
 		{"no permission to describe the cluster", answer("AccessDeniedException"), nil, true},
+		{"rejected by ARC", nil, answer("ValidationException"), true},
 		{"throttled", nil, answer("ThrottlingException"), false},
 		{"error of AWS", nil, answer("InternalServerException"), false},
 		{"no connection", nil, errors.New("away"), false},

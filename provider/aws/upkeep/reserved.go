@@ -19,6 +19,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 	"github.com/karpenter-go/karpenter/provider/aws/reserve"
@@ -131,15 +132,19 @@ type Expiration struct {
 	// Blocks is called for blocks that no node class lists. The selector of a class may already have the next block, and with the
 	// feature gate ReservedCapacity off no class lists any.
 	Blocks Blocks
+
+	// told is the last logged error of Blocks, and silent the time since then.
+	told   string
+	silent time.Duration
 }
 
-var _ cloud.NoticeSource = Expiration{}
+var _ cloud.NoticeSource = &Expiration{}
 
 // Name implements cloud.NoticeSource.
-func (Expiration) Name() string { return "capacityreservation.expiration" }
+func (*Expiration) Name() string { return "capacityreservation.expiration" }
 
 // Receive checks all reserved claims once.
-func (e Expiration) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
+func (e *Expiration) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 	batch := cloud.NoticeBatch{Next: reservedEvery, Acknowledge: complain}
 	claims, err := e.claims(ctx)
 	if err != nil || len(claims) == 0 {
@@ -156,9 +161,7 @@ func (e Expiration) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 		}
 	}
 	unlisted, err := e.Blocks.EndingBlocks(ctx, unlistedBlocks(claims, ends))
-	if err != nil { // the other blocks must not wait for it
-		log.FromContext(ctx).Error(err, "failed to read capacity blocks that no EC2NodeClass selects, retrying")
-	}
+	e.tell(ctx, err) // the other blocks must not wait for it
 	maps.Copy(ends, unlisted)
 	for _, c := range claims {
 		if ends[c.Labels[awsv1.LabelCapacityReservationID]] {
@@ -168,6 +171,19 @@ func (e Expiration) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 		}
 	}
 	return batch, nil
+}
+
+// tell logs an error of Blocks if its text is new, and once an hour while it stays.
+func (e *Expiration) tell(ctx context.Context, err error) {
+	if err == nil {
+		e.told, e.silent = "", 0
+		return
+	}
+	e.silent += reservedEvery
+	if text := fault.Brief(err); text != e.told || e.silent >= time.Hour {
+		e.told, e.silent = text, 0
+		log.FromContext(ctx).Error(errors.New(text), "failed to read capacity blocks that no EC2NodeClass selects, retrying")
+	}
 }
 
 // unlistedBlocks returns the IDs of the capacity blocks of the claims that are not in the map, in order.

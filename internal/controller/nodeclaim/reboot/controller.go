@@ -212,7 +212,11 @@ func (c *Controller) deleteClaim(ctx context.Context, v repair.View, _ repair.St
 	}
 	before := v.Claim.DeepCopy()
 	act.Tighten(v.Claim, v.Now.Add(bound))
-	return client.IgnoreNotFound(act.Merge(ctx, c.Client, before, v.Claim))
+	if err := client.IgnoreNotFound(act.Merge(ctx, c.Client, before, v.Claim)); err != nil {
+		// Without a node there is nothing to drain, so the reboot ends nevertheless.
+		ctrl.LoggerFrom(ctx).V(1).Info("failed to bound the drain of a deleted NodeClaim", "error", err.Error())
+	}
+	return nil
 }
 
 // told reports the result of the reboot by metrics, events and logs.
