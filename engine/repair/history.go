@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// memory is the time for which the repairs of a claim are counted, and for which a failed reboot is remembered.
+	// memory is the time for which the repairs of a claim are counted, and for which a failed reboot counts.
 	memory = 24 * time.Hour
 	// maxReboots is how many reboots of a node are tried within memory. Then it is replaced.
 	maxReboots = 2
@@ -102,7 +102,7 @@ const recovery = 5 * time.Minute
 type failure struct {
 	// state is the type and the status of the condition, see stateOf.
 	state string
-	// since is when the failure began. seen is the last transition of the condition that Observe saw: to this status, or to
+	// since is when the failure began. seen is the last transition of the condition that Observe has read: to this status, or to
 	// another one.
 	since, seen time.Time
 }
@@ -134,8 +134,8 @@ func (f failure) String() string {
 	return entry
 }
 
-// continues reports whether the condition was certainly healthy for less than recovery until its last transition. Its failure
-// was known at the time in parameter seen.
+// continues reports whether the condition was certainly healthy for less than recovery until its last transition.
+// seen is the time up to which its failure is recorded.
 func continues(c corev1.NodeCondition, seen time.Time) bool {
 	return c.LastTransitionTime.Sub(seen) < recovery
 }
@@ -157,7 +157,7 @@ func UnhealthySince(claim *apiv1.NodeClaim, c corev1.NodeCondition) (at time.Tim
 // Observe returns the new value of the claim's annotation UnhealthySinceAnnotationKey. It lists each condition that
 // matches a policy, and each entry of the annotation whose condition has another status since less than recovery.
 //
-// An entry is omitted if its condition may have been healthy for longer while nobody called Observe. last is when the former
+// An entry is omitted if its condition may have been healthy for longer between two calls of Observe. last is when the former
 // call was, zero if this is the first one.
 func (p *Policies) Observe(node *corev1.Node, claim *apiv1.NodeClaim, last, now time.Time) string {
 	var entries []string

@@ -244,9 +244,9 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// A failure continues in spite of a recovery that no call of Observe saw, if the recovery took less than five minutes.
-// Otherwise the time is that of the last transition. It is also that if the annotation is old, because nobody has called
-// Observe for a while.
+// A failure continues in spite of a recovery that no call of Observe has read, if the recovery took less than five minutes.
+// Otherwise the time is that of the last transition. It is also that if the annotation is old, because Observe
+// has not been called for a while.
 func TestObserveGaps(t *testing.T) {
 	policies, err := repair.Compile([]repair.Policy{policy(nil)})
 	if err != nil {
@@ -270,9 +270,9 @@ func TestObserveGaps(t *testing.T) {
 		{"the same failure", long, failsFor(time.Hour), 0, time.Hour, long},
 		{"flapped between two calls", long, failsFor(time.Second), 10 * time.Second, time.Second, long + "/2026-01-05T11:59:59Z"},
 		{"flapped after a break", long, failsFor(time.Second), time.Hour, time.Second, "GPU=False@2026-01-05T11:59:59Z"},
-		{"flapped while nobody looked", long, failsFor(time.Second), 0, time.Second, "GPU=False@2026-01-05T11:59:59Z"},
-		{"flapped for a short time while nobody looked", long + "/2026-01-05T11:57:00Z", failsFor(time.Second), 0, time.Hour, long + "/2026-01-05T11:59:59Z"},
-		{"recovered while nobody looked", long, healthy(time.Minute), 0, 0, ""},
+		{"flapped without calls", long, failsFor(time.Second), 0, time.Second, "GPU=False@2026-01-05T11:59:59Z"},
+		{"flapped for a short time without calls", long + "/2026-01-05T11:57:00Z", failsFor(time.Second), 0, time.Hour, long + "/2026-01-05T11:59:59Z"},
+		{"recovered without calls", long, healthy(time.Minute), 0, 0, ""},
 		{"recovered between two calls", long, healthy(time.Minute), 2 * time.Minute, 0, long + "/2026-01-05T11:59:00Z"},
 		{"not readable", "GPU=False@11:00", failsFor(time.Hour), time.Second, time.Hour, long},
 	} {

@@ -65,8 +65,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	case ctx.Err() != nil:
 		return ctrl.Result{}, nil // the process ends
 	default:
-		var news bool
-		if next, news = c.failing.again(err); news {
+		var logged bool
+		if next, logged = c.failing.again(err); logged {
 			ctrl.LoggerFrom(ctx).Error(err, "failed to read messages, retrying", "task", c.Name(), "next-retry", next)
 		}
 	}
@@ -125,10 +125,8 @@ func (c *Controller) state(ctx context.Context, notices []cloud.Notice) (interru
 
 // failing has the last error of a source and the delay after it. The zero value means that the last call succeeded.
 type failing struct {
-	text  string // the last logged error, empty if the last call succeeded
+	last  telemetry.LastError
 	pause time.Duration
-	// silent is the sum of the delays since an error was logged.
-	silent time.Duration
 }
 
 // retryFirst is the delay after the first error. It doubles with each further error up to retryLongest. retryLongest is short
@@ -138,22 +136,14 @@ const (
 	retryLongest = 10 * time.Second
 )
 
-// tellEvery is the sum of delays after which an error that stays is logged again, so that it is found in the recent log.
-const tellEvery = time.Hour
-
-// again returns the delay before the next attempt, and whether the error differs from the last one or was not logged for an hour.
-func (f *failing) again(err error) (pause time.Duration, news bool) {
+// again returns the delay before the next attempt, and whether the error should be logged.
+func (f *failing) again(err error) (pause time.Duration, log bool) {
 	f.pause = min(max(2*f.pause, retryFirst), retryLongest)
-	if news = f.text != err.Error() || f.silent >= tellEvery; news {
-		f.text, f.silent = err.Error(), 0
-	}
-	f.silent += f.pause
-	return f.pause, news
+	return f.pause, f.last.Failed(err.Error(), f.pause)
 }
 
 // end records a success and reports whether the last attempt had failed.
 func (f *failing) end() bool {
-	ended := f.text != ""
-	*f = failing{}
-	return ended
+	f.pause = 0
+	return f.last.Succeeded()
 }

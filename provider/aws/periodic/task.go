@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
@@ -36,20 +37,18 @@ func (t *running) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, e
 	next, err := t.task.Run(ctx)
 	switch {
 	case err == nil:
-		if t.told != "" {
+		if t.last.Succeeded() {
 			log.FromContext(ctx).Info("periodic task recovered", "task", t.task.Label)
 		}
-		t.told, t.pause, t.silent = "", 0, 0
+		t.pause = 0
 		return ctrl.Result{RequeueAfter: next}, nil
 	case ctx.Err() != nil:
 		return ctrl.Result{}, nil // the process is stopping
 	}
 	t.pause = min(max(2*t.pause, retryFirst), retryLongest)
-	if text := fault.Brief(err); text != t.told || t.silent >= tellEvery {
+	if text := fault.Brief(err); t.last.Failed(text, t.pause) {
 		log.FromContext(ctx).Error(errors.New(text), "periodic task failed, retrying", "task", t.task.Label, "next-retry", t.pause)
-		t.told, t.silent = text, 0
 	}
-	t.silent += t.pause
 	return ctrl.Result{RequeueAfter: t.pause}, nil
 }
 
@@ -59,16 +58,11 @@ const (
 	retryLongest = 5 * time.Minute
 )
 
-// tellEvery is the sum of pauses after which an error that stays is logged again.
-const tellEvery = time.Hour
-
 // running is a task with the state of its last run.
 type running struct {
 	task  Task
-	told  string // the error that was logged last, empty after a success
+	last  telemetry.LastError
 	pause time.Duration
-	// silent is the sum of the pauses since the error was logged.
-	silent time.Duration
 }
 
 // Reconcile runs the task once and returns its error. It is for tests and other callers without a manager.

@@ -18,7 +18,7 @@ import (
 // as types that are newer. vcpus has the number of vCPUs of each type that EC2 offers. Estimates are used until list
 // prices are read. In regions without a Pricing API that is always. Call Estimate whenever the offered types may have changed.
 //
-// A type costs as much as its closest relative in the region, in proportion to vCPUs. If the region has no priced family
+// A type costs as much as a type of the most similar family of the region, in proportion to vCPUs. If the region has no priced family
 // of the category, those of fallbackRegion count. A category without any priced family has no estimates.
 func (b *Book) Estimate(ctx context.Context, vcpus map[string]int64) {
 	b.write.Lock()
@@ -67,30 +67,30 @@ func (b *Book) reportEstimates(ctx context.Context) {
 		"families", strings.Join(slices.Sorted(maps.Keys(families)), ","))
 }
 
-// A relative is an instance type with a list price from which other prices are estimated.
-type relative struct {
+// A reference is an instance type with a list price from which other prices are estimated.
+type reference struct {
 	name  string
 	vcpus int64
 	price float64
 }
 
-// families has the relatives of a region by instance family.
-type families map[string][]relative
+// families has the references of a region by instance family.
+type families map[string][]reference
 
 func familiesOf(c *shipped.Catalog, onDemand map[string]float64) families {
 	out := families{}
 	for _, t := range c.Types {
 		if p, ok := onDemand[t.Name]; ok && t.VCPU > 0 {
 			family := familyOf(t.Name)
-			out[family] = append(out[family], relative{t.Name, t.VCPU, p})
+			out[family] = append(out[family], reference{t.Name, t.VCPU, p})
 		}
 	}
 	return out
 }
 
-// closest returns the relative of an instance type with n vCPUs: in its closest family the type of the same size, or else
+// closest returns the reference for an instance type with n vCPUs: in the most similar family the type of the same size, or else
 // that of the nearest number of vCPUs. ok is false if there is no family of the category.
-func (f families) closest(instanceType string, n int64) (r relative, ok bool) {
+func (f families) closest(instanceType string, n int64) (r reference, ok bool) {
 	family, size, _ := strings.Cut(instanceType, ".")
 	to := parseFamily(family)
 	var same []string
@@ -100,15 +100,17 @@ func (f families) closest(instanceType string, n int64) (r relative, ok bool) {
 		}
 	}
 	if len(same) == 0 {
-		return relative{}, false
+		return reference{}, false
 	}
 	best := slices.MinFunc(same, func(a, b string) int { return cmp.Or(to.compare(parseFamily(a), parseFamily(b)), cmp.Compare(a, b)) })
-	return slices.MinFunc(f[best], func(a, b relative) int {
-		return cmp.Or(
-			falseFirst(a.name != best+"."+size, b.name != best+"."+size),
-			cmp.Compare(max(a.vcpus-n, n-a.vcpus), max(b.vcpus-n, n-b.vcpus)),
-			cmp.Compare(a.name, b.name),
-		)
+	distance := func(r reference) int64 {
+		if r.name == best+"."+size {
+			return -1
+		}
+		return max(r.vcpus-n, n-r.vcpus)
+	}
+	return slices.MinFunc(f[best], func(a, b reference) int {
+		return cmp.Or(cmp.Compare(distance(a), distance(b)), cmp.Compare(a.name, b.name))
 	}), true
 }
 
@@ -139,27 +141,26 @@ func (f parsedFamily) processor() string {
 	return "i"
 }
 
-// compare orders families of one category from the closest relative of f to the farthest. Families with the same letters
+// unlike returns 0 for a family with the same letters, 1 for one with the same processor, and 2 for others.
+func (f parsedFamily) unlike(a parsedFamily) int {
+	switch {
+	case a.letters == f.letters:
+		return 0
+	case a.processor() == f.processor():
+		return 1
+	}
+	return 2
+}
+
+// compare orders families of one category by their similarity to f, the most similar first. Families with the same letters
 // come first, then those with the same processor. Among these the nearest generation comes first, of two as near the
 // newer one, and then the family with the fewest letters.
 func (f parsedFamily) compare(a, b parsedFamily) int {
 	away := func(g int) int { return max(g-f.generation, f.generation-g) }
 	return cmp.Or(
-		falseFirst(a.letters != f.letters, b.letters != f.letters),
-		falseFirst(a.processor() != f.processor(), b.processor() != f.processor()),
+		cmp.Compare(f.unlike(a), f.unlike(b)),
 		cmp.Compare(away(a.generation), away(b.generation)),
 		cmp.Compare(b.generation, a.generation),
 		cmp.Compare(len(a.letters), len(b.letters)),
 	)
-}
-
-// falseFirst orders false before true.
-func falseFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
-// In an isolated VPC, the price of a type that the shipped catalogue does not have follows from its closest relative.
+// In an isolated VPC, the price of a type that the shipped catalogue does not have follows from the most similar family.
 func TestEstimate(t *testing.T) {
 	for _, tt := range []struct {
 		region, instanceType string

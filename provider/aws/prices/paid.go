@@ -18,6 +18,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/commitment"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 )
 
@@ -45,9 +46,7 @@ type Paid struct {
 	PaidConfig
 
 	state atomic.Pointer[paid]
-	// told is the last logged error, and silent the time since then. Only Refresh uses them, and its calls do not overlap.
-	told   string
-	silent time.Duration
+	last  telemetry.LastError // only Refresh uses it, and its calls do not overlap
 	// known is true once the rules in use are those of a valid price book, or there was none.
 	known atomic.Bool
 }
@@ -143,7 +142,7 @@ func (p *Paid) Refresh(ctx context.Context) error {
 			p.tell(ctx, err)
 			next.rules, next.text, valid = old.rules, old.text, false
 		} else {
-			p.told = ""
+			p.last.Succeeded()
 			log.FromContext(ctx).Info("applied price overrides", "ConfigMap", klog.KRef(p.Namespace, BookName),
 				"list-prices", len(next.rules.ListPrices), "discounts", len(next.rules.Discounts), "fees", len(next.rules.Fees), "commitments", len(next.rules.Commitments))
 		}
@@ -161,13 +160,8 @@ func (p *Paid) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// tellEvery is the time after which an error that stays is logged again, so that it is found in the recent log.
-const tellEvery = time.Hour
-
 func (p *Paid) tell(ctx context.Context, err error) {
-	p.silent += bookEvery
-	if text := err.Error(); text != p.told || p.silent >= tellEvery {
-		p.told, p.silent = text, 0
+	if text := err.Error(); p.last.Failed(text, bookEvery) {
 		message := "invalid price overrides, keeping the previous ones"
 		if !p.known.Load() {
 			message = "invalid price overrides, consolidation waits until they are valid"

@@ -19,6 +19,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
@@ -133,9 +134,7 @@ type Expiration struct {
 	// feature gate ReservedCapacity off no class lists any.
 	Blocks Blocks
 
-	// told is the last logged error of Blocks, and silent the time since then.
-	told   string
-	silent time.Duration
+	last telemetry.LastError // of Blocks
 }
 
 var _ cloud.NoticeSource = &Expiration{}
@@ -176,12 +175,10 @@ func (e *Expiration) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 // tell logs an error of Blocks if its text is new, and once an hour while it stays.
 func (e *Expiration) tell(ctx context.Context, err error) {
 	if err == nil {
-		e.told, e.silent = "", 0
+		e.last.Succeeded()
 		return
 	}
-	e.silent += reservedEvery
-	if text := fault.Brief(err); text != e.told || e.silent >= time.Hour {
-		e.told, e.silent = text, 0
+	if text := fault.Brief(err); e.last.Failed(text, reservedEvery) {
 		log.FromContext(ctx).Error(errors.New(text), "failed to read capacity blocks that no EC2NodeClass selects, retrying")
 	}
 }
