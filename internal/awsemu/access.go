@@ -175,7 +175,7 @@ func (e *Emulator) ec2Needs(r *request) []authz.Request {
 	case "DeleteLaunchTemplate":
 		t := e.templateNamed(templateRef(r.form))
 		return []authz.Request{tagged(e.ec2ARN("launch-template", t.ID), t.Tags)}
-	case "TerminateInstances", "RebootInstances", "GetConsoleOutput", "ModifyInstanceAttribute":
+	case "TerminateInstances", "RebootInstances", "StartInstances", "StopInstances", "GetConsoleOutput", "ModifyInstanceAttribute":
 		var out []authz.Request
 		ids := r.form.List("InstanceId")
 		if id := r.form.String("InstanceId"); id != "" {

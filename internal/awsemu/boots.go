@@ -94,7 +94,7 @@ func (h hardware) Machines() []machine.Machine {
 			m.Power = machine.Starting
 		case world.Running:
 			m.Power = machine.On
-		case world.ShuttingDown:
+		case world.ShuttingDown, world.Stopping, world.Stopped:
 			m.Power = machine.Stopping
 		default:
 			m.Power = machine.Gone

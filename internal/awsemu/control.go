@@ -34,7 +34,11 @@ func (e *Emulator) buildControl() http.Handler {
 	order("POST /_emulator/policy", ordered(func(p control.Policy) error { return e.SetPolicy(p.Documents...) }))
 	order("POST /_emulator/boot", ordered(e.orderBoot))
 	order("DELETE /_emulator/boot", done(e.ClearBoot))
-	order("POST /_emulator/lag", ordered(func(l control.Lag) error { e.world.SetHidden(time.Duration(l.For)); return nil }))
+	order("POST /_emulator/lag", ordered(func(l control.Lag) error {
+		e.world.SetHidden(time.Duration(l.For))
+		e.world.SetTagsHidden(time.Duration(l.Tags))
+		return nil
+	}))
 	order("POST /_emulator/event", ordered(e.Event))
 	order("POST /_emulator/reservation", e.serveReserve)
 	order("DELETE /_emulator/reservation", ordered(e.Cancel))
@@ -43,7 +47,9 @@ func (e *Emulator) buildControl() http.Handler {
 		return e.world.ShiftAway(s.Zone, time.Duration(s.For), world.Shift{NotApplied: s.NotApplied, Unlisted: s.Unlisted})
 	}))
 	order("DELETE /_emulator/shift", ordered(func(s control.Shift) error { e.world.ShiftBack(s.Zone); return nil }))
-	order("POST /_emulator/interrupt", e.serveInterrupt)
+	order("POST /_emulator/interrupt", chosen(e.Interrupt))
+	order("POST /_emulator/stop", chosen(func(s control.Select) ([]string, error) { return e.Stop(s.Instances) }))
+	order("POST /_emulator/start", chosen(func(s control.Select) ([]string, error) { return e.Start(s.Instances) }))
 	order("POST /_emulator/reset", done(e.Reset))
 	order("GET /_emulator/instances", func(w http.ResponseWriter, _ *http.Request) { reply(w, e.Instances()) })
 	order("GET /_emulator/bill", func(w http.ResponseWriter, r *http.Request) {
@@ -99,19 +105,21 @@ func reply(w http.ResponseWriter, body any) {
 	}
 }
 
-// serveInterrupt serves the request to reclaim spot instances.
-func (e *Emulator) serveInterrupt(w http.ResponseWriter, r *http.Request) {
-	var in control.Interrupt
-	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-		http.Error(w, fmt.Sprintf("decode order: %v", err), http.StatusBadRequest)
-		return
+// chosen serves a control request that chooses instances, and returns their ids.
+func chosen[T any](do func(T) ([]string, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var in T
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			http.Error(w, fmt.Sprintf("decode order: %v", err), http.StatusBadRequest)
+			return
+		}
+		ids, err := do(in)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		reply(w, map[string][]string{"instances": ids})
 	}
-	ids, err := e.Interrupt(in)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	reply(w, map[string][]string{"instances": ids})
 }
 
 // poolOf converts a control pool to patterns. An empty field becomes "*".

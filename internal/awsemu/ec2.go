@@ -21,6 +21,8 @@ func (e *Emulator) ec2Actions() map[string]handler {
 		"DescribeInstances":              e.describeInstances,
 		"DescribeInstanceStatus":         e.describeInstanceStatus,
 		"RebootInstances":                e.rebootInstances,
+		"StartInstances":                 e.startInstances,
+		"StopInstances":                  e.stopInstances,
 		"TerminateInstances":             e.terminateInstances,
 		"GetConsoleOutput":               e.getConsoleOutput,
 		"CreateTags":                     e.createTags,

@@ -98,6 +98,9 @@ func fleetOf(f wire.Form) (world.Fleet, *wire.Error) {
 	if err := fleetTarget(f.Sub("TargetCapacitySpecification"), &fleet); err != nil {
 		return fleet, err
 	}
+	if err := fleetReservations(f, &fleet); err != nil {
+		return fleet, err
+	}
 	for _, c := range f.Each("LaunchTemplateConfigs") {
 		config := world.FleetConfig{Template: templateVersionRef(c.Sub("LaunchTemplateSpecification"))}
 		for _, o := range c.Each("Overrides") {
@@ -121,10 +124,15 @@ func fleetTarget(f wire.Form, fleet *world.Fleet) *wire.Error {
 		return wire.Errorf("InvalidParameterValue",
 			"The on-demand and spot target capacities exceed the total target capacity.")
 	}
-	switch kind := f.String("DefaultTargetCapacityType"); kind {
-	case "spot":
+	fleet.Target = f.String("DefaultTargetCapacityType")
+	switch kind := fleet.Target; kind {
+	case world.Spot:
 		fleet.Spot += rest
-	case "on-demand", "capacity-block", "reserved-capacity": // the template names the reservation
+	case world.OnDemand, world.TargetReserved, world.ReservationBlock: // the template names the reservation
+		if kind == world.ReservationBlock && rest < total {
+			return wire.Errorf("InvalidParameterCombination",
+				"The on-demand and spot target capacities cannot be specified with the target capacity type '%s'.", kind)
+		}
 		fleet.OnDemand += rest
 	case "":
 		if rest > 0 {
@@ -132,6 +140,25 @@ func fleetTarget(f wire.Form, fleet *world.Fleet) *wire.Error {
 		}
 	default:
 		return wire.Errorf("InvalidParameterValue", "The target capacity type '%s' is not valid.", kind)
+	}
+	return nil
+}
+
+// fleetReservations reads which types of reservations a fleet uses.
+func fleetReservations(f wire.Form, fleet *world.Fleet) *wire.Error {
+	fleet.ReservationTypes = f.List("ReservedCapacityOptions.ReservationType")
+	for _, kind := range fleet.ReservationTypes {
+		if !slices.Contains(world.ReservationTypes(), kind) {
+			return wire.Errorf("InvalidParameterValue", "The reservation type '%s' is not valid.", kind)
+		}
+	}
+	if len(fleet.ReservationTypes) > 0 && fleet.Target != world.TargetReserved {
+		return wire.Errorf("InvalidParameterCombination",
+			"ReservedCapacityOptions can be specified only with the target capacity type '%s', not '%s'.", world.TargetReserved, fleet.Target)
+	}
+	if fleet.Target == world.ReservationBlock && f.Has("OnDemandOptions.CapacityReservationOptions") {
+		return wire.Errorf("InvalidParameterCombination",
+			"OnDemandOptions.CapacityReservationOptions cannot be specified with the target capacity type '%s'.", fleet.Target)
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func (e *Emulator) instanceStateFilter(i world.Instance, name string) ([]string,
 // lastSegment returns the text after the last slash, which is the name in an ARN.
 func lastSegment(text string) string { return text[strings.LastIndex(text, "/")+1:] }
 
-type terminateXML struct {
+type stateChangesXML struct {
 	Instances wire.Set[stateChangeXML] `xml:"instancesSet"`
 }
 
@@ -179,17 +179,30 @@ type stateChangeXML struct {
 	Previous stateXML `xml:"previousState"`
 }
 
-// terminateInstances terminates instances and returns the changes of their states.
+// terminateInstances terminates instances.
 func (e *Emulator) terminateInstances(r *request) (any, *wire.Error) {
+	return changeStates(r, e.world.Terminate)
+}
+
+// stopInstances stops instances.
+func (e *Emulator) stopInstances(r *request) (any, *wire.Error) { return changeStates(r, e.world.Stop) }
+
+// startInstances starts stopped instances.
+func (e *Emulator) startInstances(r *request) (any, *wire.Error) {
+	return changeStates(r, e.world.Start)
+}
+
+// changeStates calls do with the instances of a request and returns the changes of their states.
+func changeStates(r *request, do func(ids []string) ([]world.StateChange, *wire.Error)) (any, *wire.Error) {
 	ids := r.form.List("InstanceId")
 	if len(ids) == 0 {
 		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter InstanceId")
 	}
-	changes, failure := e.world.Terminate(ids)
+	changes, failure := do(ids)
 	if failure != nil {
 		return nil, failure
 	}
-	var out terminateXML
+	var out stateChangesXML
 	for _, c := range changes {
 		out.Instances.Items = append(out.Instances.Items, stateChangeXML{
 			c.ID, stateXML{c.Current.Code, c.Current.Name}, stateXML{c.Previous.Code, c.Previous.Name},

@@ -57,6 +57,7 @@ type Cluster struct {
 // Timing has the durations of emulated processes. Zero stands for the default, and a negative value for no delay.
 type Timing struct {
 	Pending    time.Duration // pending -> running, default 1s
+	Stopping   time.Duration // stopping -> stopped, default 10s
 	Shutdown   time.Duration // shutting-down -> terminated, default 2s
 	Terminated time.Duration // for how long terminated instances remain visible, default 1h
 	Hidden     time.Duration // for how long new objects are invisible, default 0
@@ -89,7 +90,7 @@ func (c Config) withDefaults() Config {
 		c.Cluster.AccessRoles = c.Roles
 	}
 	for field, value := range map[*time.Duration]time.Duration{
-		&c.Timing.Pending: time.Second, &c.Timing.Shutdown: 2 * time.Second,
+		&c.Timing.Pending: time.Second, &c.Timing.Stopping: 10 * time.Second, &c.Timing.Shutdown: 2 * time.Second,
 		&c.Timing.Terminated: time.Hour, &c.Timing.Hidden: 0,
 	} {
 		if *field == 0 {
@@ -133,7 +134,7 @@ func New(cfg Config) (*Emulator, error) {
 	e.world, err = world.New(world.Config{
 		Clock: cfg.Clock, Seed: cfg.Seed, Region: cfg.Region, Like: cfg.Like, Account: cfg.Account, IPv6: cfg.Cluster.IPv6,
 		Cluster: cfg.Cluster.Name, Roles: cfg.Roles, Catalog: table, Sells: cfg.Sells,
-		PendingFor: cfg.Timing.Pending, ShuttingFor: cfg.Timing.Shutdown,
+		PendingFor: cfg.Timing.Pending, StoppingFor: cfg.Timing.Stopping, ShuttingFor: cfg.Timing.Shutdown,
 		TerminatedFor: cfg.Timing.Terminated, HiddenFor: cfg.Timing.Hidden,
 		Deliver: func(body string) { e.queues.send(cfg.Queue, body) },
 	})

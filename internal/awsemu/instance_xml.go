@@ -165,7 +165,11 @@ func (e *Emulator) instanceToXML(i world.Instance, groups map[string]world.Secur
 	}
 	if i.ReasonCode != "" && state != world.Running && state != world.Pending {
 		out.StateReason = &reasonXML{i.ReasonCode, i.ReasonCode + ": the instance was ended"}
-		out.Reason = fmt.Sprintf("%s (%s)", i.ReasonCode, i.EndsAt.UTC().Format("2006-01-02 15:04:05 MST"))
+		at := i.EndsAt
+		if state == world.Stopping || state == world.Stopped {
+			at = i.StopsAt
+		}
+		out.Reason = fmt.Sprintf("%s (%s)", i.ReasonCode, at.UTC().Format("2006-01-02 15:04:05 MST"))
 	}
 	if i.Data.Profile != "" {
 		if p, err := e.world.Profile(lastSegment(i.Data.Profile)); err == nil {

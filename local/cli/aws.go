@@ -30,7 +30,7 @@ func (a *app) aws() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(
-		a.awsICE(), a.awsPrice(), a.awsQuota(), a.awsInterrupt(), a.awsEvent(), a.awsBoot(),
+		a.awsICE(), a.awsPrice(), a.awsQuota(), a.awsInterrupt(), a.awsStop(), a.awsStart(), a.awsEvent(), a.awsBoot(),
 		a.awsReserve(), a.awsGroup(), a.awsShift(), a.awsLag(),
 		a.awsThrottle(), a.awsFail(), a.awsHang(), a.awsClear(), a.awsReset(),
 		a.awsInstances(), a.awsBill(), a.awsCalls(),

@@ -96,17 +96,24 @@ func (a *app) awsShift() *cobra.Command {
 }
 
 func (a *app) awsLag() *cobra.Command {
-	return a.emulatorCommand(&cobra.Command{
+	var tags bool
+	cmd := a.emulatorCommand(&cobra.Command{
 		Use:   "lag DURATION",
 		Short: "Delay the visibility of new objects in describe calls; 0s ends it",
 		Long: "Delay the visibility of new objects in describe calls, to emulate the eventual consistency of EC2: an instance that\n" +
-			"was just launched is not found, and a new launch template cannot be used. 0s ends it.",
-		Example: "  karpenter-local aws lag 5s\n  karpenter-local aws lag 0s",
+			"was just launched is not found, and a new launch template cannot be used. With --tags, new instances are found at once,\n" +
+			"but without their tags, and not by filters of tags. 0s ends it.",
+		Example: "  karpenter-local aws lag 5s\n  karpenter-local aws lag 20s --tags\n  karpenter-local aws lag 0s",
 	}, cobra.ExactArgs(1), func(ctx context.Context, c control.Client, args []string) error {
 		d, err := time.ParseDuration(args[0])
 		if err != nil || d < 0 {
 			return usageError{fmt.Errorf("%q is not a duration, use for example 5s", args[0])}
 		}
+		if tags {
+			return c.SetLag(ctx, control.Lag{Tags: control.Duration(d)})
+		}
 		return c.SetLag(ctx, control.Lag{For: control.Duration(d)})
 	})
+	cmd.Flags().BoolVar(&tags, "tags", false, "Delay only the tags of new instances")
+	return cmd
 }

@@ -120,6 +120,40 @@ func (a *app) awsInterrupt() *cobra.Command {
 	return cmd
 }
 
+func (a *app) awsStop() *cobra.Command {
+	return a.awsSwitch(&cobra.Command{
+		Use:   "stop PATTERN",
+		Short: "Stop instances, as a user of the account does",
+		Long: "Stop the running instances whose ID or node name matches PATTERN, apart from spot instances, which EC2 does not stop. They\n" +
+			"are stopping for ten seconds, and then stopped. EC2 sends a message about each state. Print the IDs of the instances.",
+		Example: "  karpenter-local aws stop i-0123456789abcdef0\n" +
+			"  karpenter-local aws stop 'ip-10-0-1-*'",
+	}, control.Client.Stop)
+}
+
+func (a *app) awsStart() *cobra.Command {
+	return a.awsSwitch(&cobra.Command{
+		Use:     "start PATTERN",
+		Short:   "Start stopped instances",
+		Long:    "Start the stopped instances whose ID or node name matches PATTERN. Print the IDs of the instances.",
+		Example: "  karpenter-local aws start '*'",
+	}, control.Client.Start)
+}
+
+// awsSwitch completes a command that stops or starts instances.
+func (a *app) awsSwitch(cmd *cobra.Command, do func(c control.Client, ctx context.Context, pattern string) ([]string, error)) *cobra.Command {
+	return a.emulatorCommand(cmd, cobra.ExactArgs(1), func(ctx context.Context, c control.Client, args []string) error {
+		ids, err := do(c, ctx, args[0])
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			fmt.Fprintln(cmd.OutOrStdout(), id)
+		}
+		return nil
+	})
+}
+
 func (a *app) awsEvent() *cobra.Command {
 	var since time.Duration
 	cmd := a.emulatorCommand(&cobra.Command{

@@ -66,7 +66,7 @@ func (a *app) up() *cobra.Command {
 	flags.StringVar(&definitions, "cluster-api", beside("cluster-api"), "Path of the CRDs of Cluster API")
 	flags.BoolVar(&dashboard, "dashboard", true, "Serve the dashboard and print its address; --dashboard=false leaves it out")
 	flags.BoolVar(&noController, "no-controller", false, "Do not start the controller")
-	flags.StringToIntVar(&ports, "port", nil, "Fixed port of a part, as PART=PORT")
+	flags.StringToIntVar(&ports, "port", nil, "Port with a fixed number, as NAME=NUMBER: etcd, kube-apiserver, awsemu, karpenter-dashboard or another one that the error of a wrong name lists")
 	return cmd
 }
 

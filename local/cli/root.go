@@ -65,8 +65,9 @@ func Run(args []string, programs Programs) int {
 	}
 	fmt.Fprintf(os.Stderr, "karpenter-local: %v\n", err)
 	var usage usageError
+	var option cluster.OptionError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &option):
 		return exitUsage
 	case errors.Is(err, cluster.ErrNone), errors.Is(err, errUnreachable):
 		return exitUnreachable

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -67,12 +68,28 @@ func (c *Cluster) tellDashboard() {
 	}
 }
 
-// check returns an error for options that would cause a failure later.
-func (c *Cluster) check() error {
+// An OptionError is the error of an option with a value that does not exist.
+type OptionError struct{ error }
+
+// checkNames returns an OptionError if an option has the name of a provider or port that does not exist.
+func (c *Cluster) checkNames() error {
 	for _, p := range strings.Split(c.options.Provider, ",") {
 		if c.options.Provider != "" && !slices.Contains(providers, p) {
-			return fmt.Errorf("--provider has %q, want %s, or several separated by commas", p, strings.Join(providers, ", "))
+			return OptionError{fmt.Errorf("--provider has %q, want %s, or several separated by commas", p, strings.Join(providers, ", "))}
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.options.Ports)) {
+		if !slices.Contains(purposes, name) {
+			return OptionError{fmt.Errorf("--port: there is no port %q, use one of %s", name, strings.Join(purposes, ", "))}
+		}
+	}
+	return nil
+}
+
+// check returns an error for options that would cause a failure later.
+func (c *Cluster) check() error {
+	if err := c.checkNames(); err != nil {
+		return err
 	}
 	if _, err := nodeClassValues(c.options.NodeClasses); err != nil {
 		return err

@@ -85,18 +85,33 @@ func (c Client) ClearBoot(ctx context.Context) error {
 	return c.do(ctx, http.MethodDelete, "boot", nil, nil)
 }
 
-// SetLag makes the describe calls omit new objects for some time.
+// Stop stops the running instances whose ID or Node matches the pattern, apart from spot instances, and returns their ids.
+func (c Client) Stop(ctx context.Context, pattern string) (ids []string, err error) {
+	return c.choose(ctx, "stop", Select{Instances: pattern})
+}
+
+// Start starts the stopped instances whose ID or Node matches the pattern, and returns their ids.
+func (c Client) Start(ctx context.Context, pattern string) (ids []string, err error) {
+	return c.choose(ctx, "start", Select{Instances: pattern})
+}
+
+// choose sends a control request that chooses instances, and returns their ids.
+func (c Client) choose(ctx context.Context, path string, in any) ([]string, error) {
+	var out struct {
+		Instances []string `json:"instances"`
+	}
+	err := c.do(ctx, http.MethodPost, path, in, &out)
+	return out.Instances, err
+}
+
+// SetLag makes the describe calls omit new objects, or the tags of new instances, for some time.
 func (c Client) SetLag(ctx context.Context, l Lag) error {
 	return c.do(ctx, http.MethodPost, "lag", l, nil)
 }
 
 // Interrupt reclaims spot instances and returns their ids.
 func (c Client) Interrupt(ctx context.Context, i Interrupt) (ids []string, err error) {
-	var out struct {
-		Instances []string `json:"instances"`
-	}
-	err = c.do(ctx, http.MethodPost, "interrupt", i, &out)
-	return out.Instances, err
+	return c.choose(ctx, "interrupt", i)
 }
 
 // SetPolicy applies IAM policies to all callers from now on.

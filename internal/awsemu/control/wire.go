@@ -91,9 +91,16 @@ type Boot struct {
 	Console string `json:"console,omitempty"`
 }
 
-// Lag makes the describe calls omit objects that are younger than For, as with EC2's eventual consistency. Zero ends it.
+// Lag makes the describe calls omit objects that are younger than For, as with EC2's eventual consistency. They return instances
+// that are younger than Tags without their tags. Zero ends either.
 type Lag struct {
-	For Duration `json:"for"`
+	For  Duration `json:"for"`
+	Tags Duration `json:"tags,omitempty"`
+}
+
+// Select selects instances by a pattern of their IDs or of the names of their Nodes.
+type Select struct {
+	Instances string `json:"instances"`
 }
 
 // Interrupt reclaims one spot instance, or Random of them.
@@ -165,7 +172,7 @@ type Instance struct {
 	Address      string            `json:"address"`
 	Image        string            `json:"image"`
 	Launched     time.Time         `json:"launched"`
-	Reason       string            `json:"reason,omitempty"` // why it was terminated
+	Reason       string            `json:"reason,omitempty"` // why it was stopped or terminated
 	Tags         map[string]string `json:"tags"`
 	Console      []string          `json:"console,omitempty"`
 }

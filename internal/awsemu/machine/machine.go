@@ -14,7 +14,7 @@ import (
 // Power is the stage of a machine between launch and termination.
 type Power int
 
-// The stages of a machine.
+// The stages of a machine. One in the stage Stopping has no kubelet any more: it is stopping, stopped or shutting down.
 const (
 	Starting Power = iota
 	On

@@ -25,8 +25,8 @@ type meter struct {
 	rates []rate // in order, without gaps
 }
 
-// read updates the meter of an instance until now, or until it begins to shut down. EC2 bills an instance from its launch until
-// that time. The price of spot instances follows the market.
+// read updates the meter of an instance until now, or until it begins to stop or to shut down. EC2 bills an instance from its
+// launch until that time. The price of spot instances follows the market.
 func (w *World) read(i *Instance, now time.Time) *meter {
 	m := w.meters[i.ID]
 	if m == nil {
@@ -35,8 +35,10 @@ func (w *World) read(i *Instance, now time.Time) *meter {
 		w.metered = append(w.metered, m)
 	}
 	end := now
-	if !i.EndsAt.IsZero() && i.EndsAt.Before(end) {
-		end = i.EndsAt
+	for _, at := range []time.Time{i.StopsAt, i.EndsAt} {
+		if !at.IsZero() && at.Before(end) {
+			end = at
+		}
 	}
 	for m.To.Before(end) {
 		next, usd := end, w.onDemandPrice(i.Type)

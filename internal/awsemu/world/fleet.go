@@ -11,6 +11,10 @@ import (
 type Fleet struct {
 	// OnDemand and Spot are the requested numbers of instances.
 	OnDemand, Spot int
+	// Target is the default target capacity type: on-demand, spot, capacity-block or reserved-capacity.
+	Target string
+	// ReservationTypes are the types of reservations that a fleet of the type reserved-capacity uses.
+	ReservationTypes []string
 	// OnDemandStrategy and SpotStrategy are the allocation strategies; see orderPools.
 	OnDemandStrategy, SpotStrategy string
 	Configs                        []FleetConfig
@@ -108,12 +112,17 @@ func (w *World) checkFleet(f Fleet) *wire.Error {
 	if f.OnDemand+f.Spot < 1 {
 		return wire.Errorf("InvalidParameterValue", "The total target capacity must be greater than 0.")
 	}
-	overrides := 0
+	overrides, reservations := 0, map[string]bool{}
 	for _, c := range f.Configs {
 		overrides += len(c.Overrides)
-		if _, _, err := w.templateVersion(c.Template); err != nil {
+		t, n, err := w.templateVersion(c.Template)
+		if err != nil {
 			return err
 		}
+		reservations[t.Versions[n-1].ReservationID] = true
+	}
+	if f.Target == ReservationBlock && len(reservations) > 1 {
+		return wire.Errorf("InvalidParameterCombination", "A fleet request can use only one capacity block.")
 	}
 	if len(f.Configs) > maxConfigs || overrides > maxOverrides {
 		return wire.Errorf("InvalidParameterValue",
@@ -136,7 +145,7 @@ func (w *World) options(f Fleet, fleetID, capacity string) ([]option, *wire.Erro
 			return nil, err
 		}
 		base := launch{
-			pool: Pool{Capacity: capacity}, fleetID: fleetID, token: f.Token,
+			pool: Pool{Capacity: capacity}, fleetID: fleetID, token: f.Token, fleet: &f,
 			template: TemplateRef{ID: t.ID, Name: t.Name, Version: fmt.Sprint(n)},
 			data:     t.Versions[n-1],
 		}

@@ -21,6 +21,8 @@ var (
 	Running      = State{16, "running"}
 	ShuttingDown = State{32, "shutting-down"}
 	Terminated   = State{48, "terminated"}
+	Stopping     = State{64, "stopping"}
+	Stopped      = State{80, "stopped"}
 )
 
 // An Instance is a virtual machine. Its maps and slices are never changed in place, so a copy of it is a snapshot.
@@ -38,7 +40,7 @@ type Instance struct {
 	Tags                                    map[string]string
 	PricePerHour                            float64 // USD, at launch
 	Sequence                                int64   // order of launch, from 1
-	Reboots                                 int     // number of reboots
+	Reboots                                 int     // number of reboots and of starts after it was stopped
 
 	Launched  time.Time
 	RunningAt time.Time
@@ -47,8 +49,10 @@ type Instance struct {
 	// EndsAt is when the instance begins to shut down, GoneAt when it is terminated. Both are zero until its end is requested
 	// or planned. They may be in the future.
 	EndsAt, GoneAt time.Time
-	ReasonCode     string // why it was terminated: Client.UserInitiatedShutdown, ...
-	Console        []string
+	// StopsAt is when the instance began to stop, StoppedAt when it is stopped. Both are zero unless it is stopping or stopped.
+	StopsAt, StoppedAt time.Time
+	ReasonCode         string // why it was stopped or terminated: Client.UserInitiatedShutdown, ...
+	Console            []string
 	// InReservation is the capacity reservation that the instance uses, empty if there is none.
 	InReservation string
 	// ReservationKind and Interruptible are properties of the reservation that the launch named.
@@ -60,6 +64,7 @@ type Instance struct {
 	RebalanceAt, NoticeAt time.Time
 
 	announced State // the last state about which an event was sent
+	idle      bool  // it is stopped, so it uses no capacity
 }
 
 // State returns the state of the instance at the given time.
@@ -69,6 +74,10 @@ func (i *Instance) State(now time.Time) State {
 		return Terminated
 	case !i.EndsAt.IsZero() && !now.Before(i.EndsAt):
 		return ShuttingDown
+	case !i.StoppedAt.IsZero() && !now.Before(i.StoppedAt):
+		return Stopped
+	case !i.StopsAt.IsZero() && !now.Before(i.StopsAt):
+		return Stopping
 	case now.Before(i.RunningAt):
 		return Pending
 	}
@@ -119,6 +128,8 @@ func (i *Instance) next(terminatedFor time.Duration) time.Time {
 		return i.GoneAt.Add(terminatedFor)
 	case i.announced == ShuttingDown:
 		return i.GoneAt
+	case i.announced == Stopping && (i.EndsAt.IsZero() || i.StoppedAt.Before(i.EndsAt)):
+		return i.StoppedAt
 	case i.announced == Pending && (i.EndsAt.IsZero() || i.RunningAt.Before(i.EndsAt)):
 		return i.RunningAt
 	}
@@ -133,19 +144,25 @@ func (w *World) due(at time.Time) {
 }
 
 // announce sends an event for every state that the instance has entered since the last call. It releases the resources of a
-// terminated instance.
+// terminated instance, and the capacity of a stopped one.
 func (w *World) announce(i *Instance, now time.Time) {
 	if i.announced == Pending && i.State(now) != Pending && (i.EndsAt.IsZero() || i.RunningAt.Before(i.EndsAt)) {
 		w.announceState(i, Running, i.RunningAt)
+	}
+	if i.announced == Running && !i.StopsAt.IsZero() && !now.Before(i.StopsAt) {
+		w.announceState(i, Stopping, i.StopsAt)
+	}
+	if i.announced == Stopping && !now.Before(i.StoppedAt) && (i.EndsAt.IsZero() || i.StoppedAt.Before(i.EndsAt)) {
+		w.announceState(i, Stopped, i.StoppedAt)
+		w.occupy(i, -1)
 	}
 	if i.announced != ShuttingDown && i.announced != Terminated && !i.EndsAt.IsZero() && !now.Before(i.EndsAt) {
 		w.announceState(i, ShuttingDown, i.EndsAt)
 	}
 	if i.announced == ShuttingDown && !now.Before(i.GoneAt) {
 		w.announceState(i, Terminated, i.GoneAt)
-		w.used[i.pool()]--
-		if t, ok := w.Type(i.Type); ok {
-			w.usedVCPU[i.Capacity] -= t.VCPU
+		if !i.idle {
+			w.occupy(i, -1)
 		}
 		if s := w.subnetByID(i.Subnet); s != nil {
 			s.release(i.Address)
@@ -165,16 +182,21 @@ func (w *World) Settle() time.Time {
 func (w *World) Now() time.Time { return w.cfg.Clock.Now() }
 
 // Instances returns all instances that still exist, in order of launch. With visibleOnly, it omits those that the describe calls
-// do not return yet.
+// do not return yet, and the tags that they do not return yet.
 func (w *World) Instances(visibleOnly bool) []Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.settle()
 	out := make([]Instance, 0, len(w.order))
 	for _, i := range w.order {
-		if !visibleOnly || !w.hidden(i.Launched) && !w.unlisted(i.Zone) {
-			out = append(out, *i)
+		if visibleOnly && (w.hidden(i.Launched) || w.unlisted(i.Zone)) {
+			continue
 		}
+		copied := *i
+		if visibleOnly && w.cfg.Clock.Now().Before(i.Launched.Add(w.tagsHiddenFor)) {
+			copied.Tags = nil
+		}
+		out = append(out, copied)
 	}
 	return out
 }
@@ -200,7 +222,7 @@ func (w *World) Log(id, line string) {
 	}
 }
 
-// A StateChange is the change of one instance's state by a termination.
+// A StateChange is the change of one instance's state by a call.
 type StateChange struct {
 	ID                string
 	Previous, Current State
@@ -208,6 +230,30 @@ type StateChange struct {
 
 // Terminate terminates instances. If one id is unknown, the call fails and all instances keep running.
 func (w *World) Terminate(ids []string) ([]StateChange, *wire.Error) {
+	return w.change(ids, nil, func(i *Instance, now time.Time) { w.end(i, now, "Client.UserInitiatedShutdown") })
+}
+
+// Reboot reboots instances. If one id is unknown, or one instance is neither running nor pending, the call fails and none is
+// rebooted.
+func (w *World) Reboot(ids []string) *wire.Error {
+	_, err := w.change(ids, func(i *Instance, now time.Time) *wire.Error {
+		if state := i.State(now); state != Running && state != Pending {
+			return wire.Errorf("IncorrectState", "The instance '%s' is not in a state from which it can be rebooted", i.ID)
+		}
+		return nil
+	}, func(i *Instance, now time.Time) {
+		i.Reboots++
+		i.RebootedAt = now
+		w.notify()
+	})
+	return err
+}
+
+// change makes one change to each of the instances, and returns the changes of their states. Check is called for all of them first,
+// unless it is nil. If it fails for one, or an id is unknown, the call fails and none is changed.
+func (w *World) change(
+	ids []string, check func(*Instance, time.Time) *wire.Error, do func(*Instance, time.Time),
+) ([]StateChange, *wire.Error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.settle()
@@ -215,38 +261,23 @@ func (w *World) Terminate(ids []string) ([]StateChange, *wire.Error) {
 		return nil, err
 	}
 	now := w.cfg.Clock.Now()
+	for _, id := range ids {
+		if check == nil {
+			break
+		}
+		if err := check(w.instances[id], now); err != nil {
+			return nil, err
+		}
+	}
 	out := make([]StateChange, 0, len(ids))
 	for _, id := range ids {
 		i := w.instances[id]
 		previous := i.State(now)
-		w.end(i, now, "Client.UserInitiatedShutdown")
+		do(i, now)
 		out = append(out, StateChange{ID: id, Previous: previous, Current: i.State(now)})
 	}
 	w.settle()
 	return out, nil
-}
-
-// Reboot reboots instances. If one id is unknown, or one instance is neither running nor pending, the call fails and none is
-// rebooted.
-func (w *World) Reboot(ids []string) *wire.Error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.settle()
-	if err := w.checkInstances(ids); err != nil {
-		return err
-	}
-	now := w.cfg.Clock.Now()
-	for _, id := range ids {
-		if state := w.instances[id].State(now); state != Running && state != Pending {
-			return wire.Errorf("IncorrectState", "The instance '%s' is not in a state from which it can be rebooted", id)
-		}
-	}
-	for _, id := range ids {
-		w.instances[id].Reboots++
-		w.instances[id].RebootedAt = now
-	}
-	w.notify()
-	return nil
 }
 
 // SetGroups replaces the security groups of an instance.

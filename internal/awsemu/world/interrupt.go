@@ -103,7 +103,7 @@ func (w *World) ScheduleMaintenance(ids ...string) *wire.Error {
 	return nil
 }
 
-// live returns an instance that is pending or running.
+// live returns an instance that is neither being terminated nor terminated.
 func (w *World) live(id string) (*Instance, *wire.Error) {
 	w.settle()
 	i, ok := w.instances[id]

@@ -28,6 +28,7 @@ type launch struct {
 	data     TemplateData
 	tags     map[string]string
 	fleetID  string
+	fleet    *Fleet // nil for a launch by RunInstances
 	token    string
 	// reservation is the reservation that the launch names. If open is true, the launch uses any open reservation that matches.
 	reservation *Reservation
@@ -71,6 +72,10 @@ func (w *World) check(l launch, o Override) (launch, *Failure) {
 	if l.data.Profile != "" && !w.profileExists(l.data.Profile) {
 		return l, failf("InvalidParameterValue",
 			"Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", l.data.Profile)
+	}
+	if len(l.data.NICs) > 1 && slices.ContainsFunc(l.data.NICs, func(n NIC) bool { return n.PublicIP != nil && *n.PublicIP }) {
+		return l, failf("InvalidParameterCombination",
+			"The associatePublicIPAddress parameter cannot be specified when launching with multiple network interfaces.")
 	}
 	if l.data.wantsIPv6() && l.subnet.IPv6CIDR == "" {
 		return l, failf("InvalidParameterValue", "The subnet '%s' does not have an IPv6 CIDR block associated with it", l.subnet.ID)

@@ -11,11 +11,23 @@ import (
 // Reserved is the capacity type of instances whose launch named the reservation in which they run.
 const Reserved = "reserved"
 
-// The kinds of reservations.
+// The kinds of reservations. ReservationBlock is also the target capacity type of fleets that use a capacity block, and the market
+// type of their instances.
 const (
 	ReservationDefault = "default"
 	ReservationBlock   = "capacity-block"
 )
+
+// TargetReserved is the target capacity type of fleets that use only the types of reservations that they list.
+const TargetReserved = "reserved-capacity"
+
+// interruptible is the type of an interruptible reservation in the list of a fleet, and the market type of its instances.
+const interruptible = "interruptible-capacity-reservation"
+
+// ReservationTypes returns the types of reservations that a fleet can list.
+func ReservationTypes() []string {
+	return []string{"on-demand-capacity-reservation", ReservationBlock, interruptible}
+}
 
 // blockEnd is the time before the end of a capacity block at which EC2 begins to terminate its instances.
 const blockEnd = 30 * time.Minute
@@ -113,7 +125,7 @@ func (w *World) reserveRoom(r *Reservation) int {
 	}
 	used := 0
 	for _, i := range w.order {
-		if i.InReservation == r.ID && i.State(now) != Terminated {
+		if i.InReservation == r.ID && i.State(now) != Terminated && i.State(now) != Stopped {
 			used++
 		}
 	}
@@ -124,6 +136,12 @@ func (w *World) reserveRoom(r *Reservation) int {
 // names a reservation uses no other capacity; draw returns an error if it does not match the reservation.
 func (w *World) draw(l *launch) *Failure {
 	if l.data.ReservationID == "" {
+		if f := l.fleet; f != nil && l.pool.Capacity == OnDemand && (f.Target == ReservationBlock || f.Target == TargetReserved) {
+			return failf("InvalidParameterCombination", "The target capacity type '%s' needs a launch template with a capacity reservation.", f.Target)
+		}
+		if m := l.data.MarketType; m == ReservationBlock || m == interruptible {
+			return invalidMarket()
+		}
 		if l.pool.Capacity == OnDemand && (l.data.ReservationPreference == "" || l.data.ReservationPreference == "open") {
 			l.open = true
 		}
@@ -136,14 +154,45 @@ func (w *World) draw(l *launch) *Failure {
 	case r.Type != l.pool.Type || r.Zone != l.pool.Zone:
 		return failf("InvalidParameterValue",
 			"The instance type, platform or Availability Zone does not match that of the capacity reservation '%s'", r.ID)
-	case r.Kind == ReservationBlock && l.data.MarketType != "capacity-block":
-		return failf("InvalidParameterCombination", "A capacity block needs the market type capacity-block")
-	case r.Interruptible && l.data.MarketType != "interruptible-capacity-reservation":
+	case l.data.MarketType != r.market():
+		return invalidMarket()
+	case l.fleet != nil && !l.fleet.uses(r):
 		return failf("InvalidParameterCombination",
-			"An interruptible capacity reservation needs the market type interruptible-capacity-reservation")
+			"The target capacity type '%s' with the reservation types %v cannot use the capacity reservation '%s' of the type '%s'.",
+			l.fleet.Target, l.fleet.ReservationTypes, r.ID, r.listed())
 	}
 	l.pool.Capacity, l.reservation = Reserved, r
 	return nil
+}
+
+// invalidMarket returns the error for a market type that is not that of the reservation.
+func invalidMarket() *Failure {
+	return failf("InvalidParameterValue", "The market type (purchasing) option is not valid. Choose a different market type and try again.")
+}
+
+// market returns the market type that a launch into the reservation must have, "" for none.
+func (r *Reservation) market() string {
+	switch {
+	case r.Kind == ReservationBlock:
+		return ReservationBlock
+	case r.Interruptible:
+		return interruptible
+	}
+	return ""
+}
+
+// listed returns the type of the reservation in the list of a fleet.
+func (r *Reservation) listed() string { return firstSet(r.market(), "on-demand-capacity-reservation") }
+
+// uses reports whether the target capacity type of the fleet is for reservations like r.
+func (f *Fleet) uses(r *Reservation) bool {
+	switch f.Target {
+	case TargetReserved:
+		return slices.Contains(f.ReservationTypes, r.listed())
+	case ReservationBlock:
+		return r.Kind == ReservationBlock
+	}
+	return r.market() == ""
 }
 
 // openReservation returns an open reservation with room for one more instance of the launch, nil if there is none.

@@ -31,9 +31,9 @@ type Config struct {
 	// Sells are patterns of the types that are offered; empty for all types of the region in the catalogue.
 	Sells []string
 
-	// PendingFor is the time for which an instance is pending, ShuttingFor the time for which it shuts down, and TerminatedFor
-	// the time for which it remains visible afterwards.
-	PendingFor, ShuttingFor, TerminatedFor time.Duration
+	// PendingFor is the time for which an instance is pending, StoppingFor the time for which it is stopping, ShuttingFor the time
+	// for which it shuts down, and TerminatedFor the time for which it remains visible afterwards.
+	PendingFor, StoppingFor, ShuttingFor, TerminatedFor time.Duration
 	// HiddenFor is the time for which the describe calls omit a new instance or launch template (eventual consistency).
 	HiddenFor time.Duration
 
@@ -71,7 +71,9 @@ type World struct {
 	meters       map[string]*meter // by instance id
 	metered      []*meter          // in the order of their first reading
 	hiddenFor    time.Duration     // Config.HiddenFor, or the value of SetHidden
-	changed      chan struct{}
+	// tagsHiddenFor is the time for which the describe calls omit the tags of a new instance.
+	tagsHiddenFor time.Duration
+	changed       chan struct{}
 }
 
 // New creates the network, the images and the roles of the account. It returns an error if the catalogue lacks the
@@ -118,7 +120,7 @@ func (w *World) reset() {
 	w.meters, w.metered = map[string]*meter{}, nil
 	w.capacity, w.used = nil, map[Pool]int{}
 	w.quota, w.usedVCPU = map[string]int{}, map[string]int{}
-	w.prices, w.hiddenFor = nil, w.cfg.HiddenFor
+	w.prices, w.hiddenFor, w.tagsHiddenFor = nil, w.cfg.HiddenFor, 0
 	w.reservations, w.placements, w.shifts = nil, nil, map[string]Shift{}
 	for _, s := range w.subnets {
 		s.Free, s.others, s.used = addressesPerSubnet, 0, map[int]bool{}
@@ -146,6 +148,14 @@ func (w *World) SetHidden(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hiddenFor = max(0, d)
+}
+
+// SetTagsHidden changes the time for which the describe calls return an instance without its tags, so that no filter by a tag
+// matches it. It also applies to instances that exist already.
+func (w *World) SetTagsHidden(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tagsHiddenFor = max(0, d)
 }
 
 // Wake signals Changed, so that machines are checked again.
