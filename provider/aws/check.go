@@ -29,9 +29,9 @@ func (p *Provider) check(ctx context.Context, class *awsv1.EC2NodeClass) (nodecl
 		return nodeclass.Finding{}, err
 	}
 	f, err := p.launcher.Check(ctx, launch.Request{
-		Class: class, Types: usable(types, pools), Group: group,
+		Class: class, Types: usable(types, pools), PlacementGroup: group,
 		Tags: instances.OwnTags(p.config.Settings.ClusterName, "", class),
-	}, launch.Rehearsal{DryRun: !p.config.Settings.DisableDryRun, Tenancy: tenancy(pools)})
+	}, launch.CheckOptions{DryRun: !p.config.Settings.DisableDryRun, Tenancy: tenancy(pools)})
 	return nodeclass.Finding{Reason: f.Reason, Message: f.Message, Again: f.Again}, err
 }
 

@@ -39,7 +39,7 @@ func (p *Provider) Controllers() []Controller {
 	out := []Controller{
 		&nodeclass.Status{Config: nodeclass.Config{
 			Client: c.Client, Reader: c.Reader, Images: p.images, Subnets: p.subnets, Groups: p.groups, Profiles: p.profiles,
-			Cluster: p.cluster, Templates: p.shelf, Recorder: c.Recorder, Clock: c.Clock,
+			Cluster: p.cluster, Templates: p.templates, Recorder: c.Recorder, Clock: c.Clock,
 			Reservations: p.reserved, Placements: p.placed, ReservedCapacity: s.ReservedCapacity,
 			Expressions: s.Gates.NodeClassCEL, Evaluate: p.catalog.Evaluate, Check: p.check, Isolated: s.IsolatedVPC,
 			Doubted: p.doubted,
@@ -49,9 +49,9 @@ func (p *Provider) Controllers() []Controller {
 			},
 		}},
 		&nodeclass.Stamp{Client: c.Client, Claims: c.Writer},
-		&upkeep.Tagger{Client: c.Client, Writer: c.Writer, Instances: p.instances, Cluster: s.ClusterName},
+		&upkeep.Tagger{Client: c.Client, Writer: c.Writer, Instances: p.instances, Cluster: s.ClusterName, Clock: c.Clock},
 		collector.Task(),
-		upkeep.SweepTemplates(p.shelf),
+		upkeep.SweepTemplates(p.templates),
 		p.offers.Task(),
 		p.prices.Task(c.Clock),
 		periodic.Task{Label: "providers.instancetype", Run: func(ctx context.Context) (time.Duration, error) {

@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/provider/aws"
-
-	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
 )
 
 // A killer ends the process at the after-th occurrence of a moment, such as before or after a call.
@@ -153,5 +154,34 @@ func (w *world) scaleUp(t *testing.T, p cloud.Provider, k *killer, claims int) {
 	wg.Wait()
 	if k.moment != "" && !k.dead {
 		t.Fatalf("the moment %q never came", k.moment)
+	}
+}
+
+// The controller is killed after its fleet call, and the node class changes before the next one adopts the instance. The claim has the
+// hash of the class from which the instance was launched, so that the instance counts as drifted.
+func TestAdoptedInstanceHasHashOfItsLaunch(t *testing.T) {
+	w := newWorld(t)
+	k := &killer{}
+	first := w.startWith(t, func(c *aws.Config) { c.AWS.HTTPClient = &http.Client{Transport: k} })
+	k.mu.Lock()
+	k.moment, k.after, k.kill = "after CreateFleet", 1, w.stop
+	k.mu.Unlock()
+	w.store(t, w.claim("claim-0"))
+	w.scaleUp(t, first, k, 1)
+
+	launched := nodeclass.Hash(w.class(t))
+	class := w.class(t)
+	class.Spec.DetailedMonitoring = new(true)
+	class.Generation++ // the API server does that
+	if err := w.kube.Update(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	w.scaleUp(t, w.start(t), &killer{}, 1)
+	claim := w.load(t, "claim-0")
+	if got := claim.Annotations[awsv1.AnnotationEC2NodeClassHash]; got != launched {
+		t.Errorf("the claim has hash %q, want %q of its launch", got, launched)
+	}
+	if alive := w.alive(t); len(alive) != 1 || claim.Status.ProviderID == "" {
+		t.Errorf("%d instances for one claim, which has %q", len(alive), claim.Status.ProviderID)
 	}
 }

@@ -114,8 +114,8 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 			return nil, fmt.Errorf("apply NodeOverlays to the instance types of NodePool %s: %w", pool, err)
 		}
 	}
-	i, err := p.launcher.Launch(ctx, launch.Request{
-		Claim: claim, Class: class, Types: types, Group: group,
+	i, source, err := p.launcher.Launch(ctx, launch.Request{
+		Claim: claim, Class: class, Types: types, PlacementGroup: group, Source: sourceOf(class),
 		Tags: instances.OwnTags(p.config.Settings.ClusterName, pool, class),
 	})
 	if err != nil {
@@ -123,7 +123,7 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 		return nil, err
 	}
 	out := hydrate(i, class, types)
-	out.Annotations = annotations(class)
+	out.Annotations = annotations(source)
 	if out.NodeName == "" && waitsForNominations(claim) {
 		out.NodeName = p.nodeName(ctx, i.ID)
 	}
@@ -190,13 +190,18 @@ func changed(class *awsv1.EC2NodeClass) error {
 	return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("EC2NodeClass %s changed after it became Ready; waiting for reconciliation", class.Name)}
 }
 
-// annotations returns the annotations of a claim that is launched from class. Drift is detected by comparing the hash with
-// that of the class. The hash is computed from the class as it was read for the launch. The one in its annotation may
+// sourceOf returns the hash and the instance profile of the class as it was read for a launch. The hash in its annotation may
 // still be that of an earlier spec, because another controller writes it.
-func annotations(class *awsv1.EC2NodeClass) map[string]string {
+func sourceOf(class *awsv1.EC2NodeClass) launch.Source {
+	return launch.Source{Hash: nodeclass.Hash(class), HashVersion: nodeclass.HashVersion, Profile: class.Status.InstanceProfile}
+}
+
+// annotations returns the annotations of a claim that was launched from a class with the source. Drift is detected by comparing the
+// hash with that of the class.
+func annotations(source launch.Source) map[string]string {
 	return map[string]string{
-		awsv1.AnnotationInstanceProfile:         class.Status.InstanceProfile,
-		awsv1.AnnotationEC2NodeClassHash:        nodeclass.Hash(class),
-		awsv1.AnnotationEC2NodeClassHashVersion: nodeclass.HashVersion,
+		awsv1.AnnotationInstanceProfile:         source.Profile,
+		awsv1.AnnotationEC2NodeClassHash:        source.Hash,
+		awsv1.AnnotationEC2NodeClassHashVersion: source.HashVersion,
 	}
 }

@@ -150,7 +150,7 @@ func TestStranger(t *testing.T) {
 	f.tellsOnce(l.context(t), t, l)
 	for _, i := range emulator.Instances() {
 		if i.State == "running" {
-			t.Errorf("%s runs on: a rehearsal launched it", i.ID)
+			t.Errorf("%s runs on: a dry run launched it", i.ID)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func (f *foreign) launchesAndEnds(ctx context.Context, t *testing.T) {
 	}
 	list, err := f.provider.List(t.Context())
 	if err != nil || len(list) != len(names) {
-		t.Errorf("list has %d, %v; want %d: what a rehearsal launched would be more", len(list), err, len(names))
+		t.Errorf("list has %d, %v; want %d: what a dry run launched would be more", len(list), err, len(names))
 	}
 	for _, name := range names {
 		claim := f.load(t, name)

@@ -214,7 +214,7 @@ func (p *Provider) of(ctx context.Context, claim *apiv1.NodeClaim) (instances.In
 		}
 		return p.own(ctx, claim, zone, id)
 	}
-	i, ok, err := p.launcher.Find(ctx, claim)
+	i, ok, err := p.launcher.CancelAndFind(ctx, claim)
 	if err != nil {
 		return instances.Instance{}, err
 	}
@@ -237,6 +237,10 @@ func (p *Provider) own(ctx context.Context, claim *apiv1.NodeClaim, zone, id str
 		return i, err
 	}
 	if !p.instances.Owns(i) {
+		if len(i.Tags) == 0 && p.justLaunched(claim, i) {
+			return instances.Instance{}, fmt.Errorf("find instance of claim %s: EC2 has not returned the tags of instance %s yet, which was just launched",
+				claim.Name, id)
+		}
 		return instances.Instance{}, fmt.Errorf("find instance of claim %s: instance %s lacks tag %s or that of cluster %s, so it is left alone: "+
 			"restore the tags, or remove the claim's finalizer", claim.Name, id, awsv1.TagNodePool, p.config.Settings.ClusterName)
 	}

@@ -106,7 +106,7 @@ type Provider struct {
 	images    *amis.Resolver
 	profiles  *profiles.Profiles
 	instances *instances.Store
-	shelf     *launch.Shelf
+	templates *launch.TemplateStore
 	launcher  *launch.Launcher
 	offers    *upkeep.Offers
 	reserved  *reserve.Reservations
@@ -210,9 +210,9 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 		API: compute, Cluster: name, Clock: c.Clock, Meter: meter, Metrics: c.Metrics, Away: p.away(), Known: p.shifts.Known,
 		Reserved: c.Settings.ReservedCapacity,
 	})
-	p.shelf = launch.NewShelf(compute, name, c.Clock)
+	p.templates = launch.NewTemplateStore(compute, name, c.Clock)
 	p.launcher = launch.New(ctx, launch.Config{
-		Fleet: compute, Run: compute, Finder: p.instances, Shelf: p.shelf, Subnets: p.subnets, Shortages: p.shortages,
+		Fleet: compute, Run: compute, Instances: p.instances, Templates: p.templates, Subnets: p.subnets, Shortages: p.shortages,
 		Paid: p.paid, Listed: p.prices,
 		Reserved: p.reserved, Kubelets: p.catalog, Clusters: p.cluster, Ledger: c.Ledger, Claims: c.Reader, Recorder: c.Recorder, Clock: c.Clock, Region: region,
 		Aliases: apiv1.CoreLabels().With(awsv1.Labels()).Aliases, Reservations: c.Settings.ReservedCapacity, RelaxMinValues: c.Settings.RelaxMinValues,

@@ -111,7 +111,7 @@ func (s *Settings) Validate() error {
 			s.fail("cluster-endpoint", fmt.Errorf("%q is not an absolute URL: use for example https://HOST", s.ClusterEndpoint))
 		}
 	}
-	if s.VMMemoryOverheadPercent < 0 || s.VMMemoryOverheadPercent >= 1 {
+	if !(s.VMMemoryOverheadPercent >= 0 && s.VMMemoryOverheadPercent < 1) { // also true for NaN
 		s.fail("vm-memory-overhead-percent", fmt.Errorf("%v is out of range 0 to less than 1", s.VMMemoryOverheadPercent))
 	}
 	if s.ReservedENIs < 0 {
@@ -128,7 +128,11 @@ func (s *Settings) Validate() error {
 			s.fail(name, fmt.Errorf("%s is less than 1m", d))
 		}
 	}
+	s.warnings = nil
 	s.checkGates()
+	if s.ReplaceOnRebalance && s.InterruptionQueue == "" {
+		s.warnings = append(s.warnings, "--replace-on-rebalance-recommendation has no effect: --interruption-queue is not set")
+	}
 	return errors.Join(s.errs...)
 }
 
@@ -162,7 +166,7 @@ func (s *Settings) Warnings() []string { return s.warnings }
 // because it may be a typing error. An unknown gate that is switched off is ignored, because a manifest may list gates
 // of other versions.
 func (s *Settings) checkGates() {
-	s.Gates, s.warnings = FeatureGates{}, nil
+	s.Gates = FeatureGates{}
 	known := s.Gates.byName()
 	for _, gate := range strings.Split(s.FeatureGates, ",") {
 		if strings.TrimSpace(gate) == "" {

@@ -58,6 +58,9 @@ func TestSettingsErrors(t *testing.T) {
 			t.Errorf("%v\nlacks %s", err, want)
 		}
 	}
+	if _, err := parse(t, "--cluster-name=c", "--vm-memory-overhead-percent=NaN"); err == nil || !strings.Contains(err.Error(), "NaN is out of range 0 to less than 1") {
+		t.Errorf("a memory overhead that is not a number: %v", err)
+	}
 	t.Setenv("RESERVED_ENIS", "many")
 	if _, err := parse(t, "--cluster-name=c"); err == nil || !strings.Contains(err.Error(), "RESERVED_ENIS") {
 		t.Errorf("a variable of the wrong type: %v", err)
@@ -72,6 +75,14 @@ func TestSettingsErrors(t *testing.T) {
 	s, err := parse(t, "--cluster-name=c", "--reserved-enis=1", "--aws-feature-gates=NodeClassCEL=false,DRANVIDIAGPU=true,DRAEFA=false,RebootForRepair=true")
 	if want := (FeatureGates{DRANVIDIAGPU: true, RebootForRepair: true}); err != nil || s.Gates != want || len(s.Warnings()) != 1 {
 		t.Errorf("gates %+v, warnings %q, %v; want %+v and one warning", s.Gates, s.Warnings(), err, want)
+	}
+	for queue, want := range map[string]string{
+		"": "--replace-on-rebalance-recommendation has no effect: --interruption-queue is not set", "queue": "",
+	} {
+		s, err := parse(t, "--cluster-name=c", "--reserved-enis=1", "--replace-on-rebalance-recommendation=true", "--interruption-queue="+queue)
+		if got := strings.Join(s.Warnings(), "\n"); err != nil || got != want {
+			t.Errorf("with queue %q: warnings %q, %v; want %q", queue, got, err, want)
+		}
 	}
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(fs)

@@ -124,9 +124,10 @@ func (s *Store) List(ctx context.Context) ([]Instance, error) {
 	return s.shifted.complete(ctx, list), nil
 }
 
-// Launched returns the instances of one fleet call that are pending or running, in order of ID.
+// Launched returns the instances of one fleet call that are neither being terminated nor terminated, in order of ID. A stopped one
+// is still that of its claim.
 func (s *Store) Launched(ctx context.Context, token string) ([]Instance, error) {
-	return s.find(ctx, s.owned(filter("tag:"+TagLaunch, token), filter("instance-state-name", "pending", "running")))
+	return s.find(ctx, s.owned(filter("tag:"+TagLaunch, token), filter("instance-state-name", "pending", "running", "stopping", "stopped")))
 }
 
 func (s *Store) owned(more ...ec2types.Filter) []ec2types.Filter {

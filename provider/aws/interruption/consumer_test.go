@@ -358,7 +358,7 @@ func (a admitOnly) Admit(_ context.Context, ids map[string]bool) (map[string]boo
 	return map[string]bool{string(a): ids[string(a)]}, nil
 }
 
-// Only admitted instances get a notice.
+// Only admitted instances get a notice, apart from stopped ones.
 func TestPollAsksBreaker(t *testing.T) {
 	failed := &ec2types.InstanceStatusSummary{Details: []ec2types.InstanceStatusDetails{{
 		Status: ec2types.StatusTypeFailed, ImpairedSince: aws.Time(now.Add(-time.Hour)),
@@ -369,10 +369,11 @@ func TestPollAsksBreaker(t *testing.T) {
 			{InstanceId: aws.String("i-1"), InstanceStatus: failed}, {InstanceId: aws.String("i-2"), InstanceStatus: failed}, {},
 		},
 		"system-status.status": {{InstanceId: aws.String("i-2"), SystemStatus: failed}},
+		"instance-state-name":  {{InstanceId: aws.String("i-3")}},
 	}}
 	batch, err := p.Receive(t.Context())
-	if err != nil || len(batch.Notices) != 2 || batch.Notices[0].Instance != "i-2" || batch.Notices[1].Instance != "i-2" {
-		t.Errorf("notices %v, error %v; want two of i-2", batch.Notices, err)
+	if n := batch.Notices; err != nil || len(n) != 3 || n[0].Instance != "i-2" || n[1].Instance != "i-2" || n[2].Instance != "i-3" {
+		t.Errorf("notices %v, error %v; want two of i-2 and one of i-3", batch.Notices, err)
 	}
 }
 
@@ -388,7 +389,7 @@ func TestPoll(t *testing.T) {
 		}}
 	}
 	var objects []client.Object
-	for _, id := range []string{"i-ill", "i-since-now", "i-host", "i-retire", "i-retired", "i-fine"} {
+	for _, id := range []string{"i-ill", "i-since-now", "i-host", "i-retire", "i-retired", "i-stopped", "i-fine"} {
 		objects = append(objects, claimOn(id)...)
 	}
 	b := newBench(t, objects...)
@@ -400,6 +401,7 @@ func TestPoll(t *testing.T) {
 		},
 		"system-status.status": {{InstanceId: aws.String("i-host"), SystemStatus: failing(time.Hour)}},
 		"event.code":           {event("i-retire", "instance-retirement", "soon"), event("i-retired", "instance-stop", "[Completed] x")},
+		"instance-state-name":  {{InstanceId: aws.String("i-stopped")}},
 	}})
 	for range 2 { // a failure that lasts is handled and counted once
 		if err := handle(t, p); err != nil {
@@ -407,7 +409,7 @@ func TestPoll(t *testing.T) {
 		}
 	}
 	for id, want := range map[string]struct{ going, forced bool }{
-		"i-ill": {true, true}, "i-host": {true, true}, "i-retire": {true, false}, "i-since-now": {}, "i-retired": {}, "i-fine": {},
+		"i-ill": {true, true}, "i-host": {true, true}, "i-retire": {true, false}, "i-stopped": {true, false}, "i-since-now": {}, "i-retired": {}, "i-fine": {},
 	} {
 		going, _ := b.deleting(t, id)
 		_, forced := b.claim(t, id).Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey]

@@ -39,7 +39,7 @@ type Breaker interface {
 	Admit(ctx context.Context, ids map[string]bool) (map[string]bool, error)
 }
 
-// A Poller reads from EC2 which instances are unhealthy.
+// A Poller reads from EC2 which instances are unhealthy or stopped.
 type Poller struct {
 	API     StatusAPI
 	Breaker Breaker
@@ -52,9 +52,10 @@ var _ cloud.NoticeSource = (*Poller)(nil)
 // Name implements cloud.NoticeSource.
 func (*Poller) Name() string { return "interruption.instancestatus" }
 
-// Receive reads the unhealthy instances once. It is due again after a minute. Notices are not acknowledged, because an
-// instance that is still unhealthy is found again in the next poll. Notices are omitted for instances that the Breaker does
-// not admit, as when too many instances are unhealthy at the same time.
+// Receive reads the unhealthy and the stopped instances once. It is due again after a minute. Notices are not acknowledged, because
+// an instance that is still unhealthy or stopped is found again in the next poll. Notices are omitted for unhealthy instances that
+// the Breaker does not admit, as when too many instances are unhealthy at the same time. A stopped instance needs no Breaker: it
+// runs no pods.
 func (p *Poller) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 	batch, err := p.poll(ctx)
 	if err != nil {
@@ -68,7 +69,30 @@ func (p *Poller) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 		return cloud.NoticeBatch{}, brief(err)
 	}
 	batch.Notices = slices.DeleteFunc(batch.Notices, func(n cloud.Notice) bool { return !ids[n.Instance] })
-	return batch, nil
+	stopped, err := p.stopped(ctx)
+	batch.Notices = append(batch.Notices, stopped...)
+	return batch, err
+}
+
+// stopped returns notices of the instances of the account that are stopping or stopped. Without a queue, and if their messages were
+// lost, nothing else reports them. EC2 lists them like running instances, so they do not count as gone.
+func (p *Poller) stopped(ctx context.Context) (notices []cloud.Notice, err error) {
+	pages := ec2.NewDescribeInstanceStatusPaginator(p.API, &ec2.DescribeInstanceStatusInput{
+		IncludeAllInstances: aws.Bool(true),
+		Filters:             []ec2types.Filter{{Name: aws.String("instance-state-name"), Values: []string{"stopping", "stopped"}}},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, brief(fmt.Errorf("describe status of stopped instances: %w", err))
+		}
+		for _, s := range page.InstanceStatuses {
+			notices = append(notices, cloud.Notice{
+				Kind: model.NoticeInstanceStopped, Instance: aws.ToString(s.InstanceId), Time: p.Clock.Now(), Message: messages[model.NoticeInstanceStopped],
+			})
+		}
+	}
+	return notices, nil
 }
 
 // poll returns notices of all unhealthy instances of the account.

@@ -2,7 +2,6 @@ package launch
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -50,46 +49,54 @@ type candidate struct {
 
 func (c candidate) cheapest() float64 { return slices.MinFunc(c.offers, model.Offering.Compare).Price }
 
+// byPrice orders candidates by their cheapest offerings, and by name if these cost the same.
+func byPrice(a, b candidate) int {
+	return cmp.Or(cmp.Compare(a.cheapest(), b.cheapest()), cmp.Compare(a.t.Name, b.t.Name))
+}
+
 // has reports whether the candidate has an offering of the capacity type.
 func (c candidate) has(capacityType string) bool {
 	return slices.ContainsFunc(c.offers, func(o model.Offering) bool { return o.CapacityType == capacityType })
 }
 
-// Choose returns the types and offerings for the fleet call of a claim. aliases map deprecated
-// label keys to stable ones. Choose returns a cloud.InsufficientCapacityError if no type is left,
-// or if the types that are left do not meet the minValues of the claim. With relax, and for a claim that was planned with
-// fewer values than its minValues, minValues need not be met.
-func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[string]string, relax bool) (Choice, error) {
-	reqs := require.FromSpec(claim.Spec.Requirements).Normalize(aliases)
+// ChooseOptions are the settings of Choose.
+type ChooseOptions struct {
+	// Aliases map deprecated label keys to stable ones.
+	Aliases map[string]string
+	// RelaxMinValues is true if minValues need not be met. They also need not be met for a claim that was planned so.
+	RelaxMinValues bool
+}
+
+// Choose returns the types and offerings for the fleet call of a claim. It takes the offerings that meet the claim, prefers
+// reserved ones, removes types and offerings that are used only without alternative, and keeps the cheapest types. It returns a
+// cloud.InsufficientCapacityError if no type is left, or if the types that are left do not meet the minValues of the claim.
+func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, o ChooseOptions) (Choice, error) {
+	reqs := require.FromSpec(claim.Spec.Requirements).Normalize(o.Aliases)
 	left := fitting(types, reqs, model.RequestsOf(claim.Spec.Resources.Requests))
 	if len(left) == 0 {
 		return Choice{}, shortage("none of %d instance types has an available offering that meets the NodeClaim", len(types))
 	}
 	var dropped drops
-	left = dropped.filter("reserved-offering-filter", left, func(in []candidate) []candidate { return reservedOnly(in, reqs) })
-	if !minValues(reqs) {
-		left = dropped.filter("exotic-instance-filter", left, func(in []candidate) []candidate { return unlessAll(in, accelerated) })
-		left = dropped.filter("exotic-instance-filter", left, func(in []candidate) []candidate { return unlessAll(in, metal) })
-		left = dropped.filter("spot-offering-filter", left, func(in []candidate) []candidate { return dropDearSpot(in, reqs) })
+	left = dropped.filter("reserved-offering-filter", left, func(in []candidate) []candidate { return preferReserved(in, reqs) })
+	if !hasMinValues(reqs) {
+		left = dropped.filter("exotic-instance-filter", left, func(in []candidate) []candidate { return removeUnlessAll(in, isAccelerated) })
+		left = dropped.filter("exotic-instance-filter", left, func(in []candidate) []candidate { return removeUnlessAll(in, isMetal) })
+		left = dropped.filter("spot-offering-filter", left, func(in []candidate) []candidate { return removeExpensiveSpot(in, reqs) })
 	}
-	slices.SortStableFunc(left, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.cheapest(), b.cheapest()), cmp.Compare(a.t.Name, b.t.Name))
-	})
+	slices.SortStableFunc(left, byPrice)
 	left = firstTypes(left, reqs)
-	if key := unmet(left, reqs); key != "" && !relax && !bestEffort(claim) {
+	if key := unmetMinValues(left, reqs); key != "" && !o.RelaxMinValues && !minValuesRelaxed(claim) {
 		return Choice{}, shortage("available offerings have fewer values of %s than its minValues", key)
 	}
-	choice := settle(left, reqs)
+	choice := newChoice(left, reqs)
 	choice.Dropped = dropped
 	return choice, nil
 }
 
+// shortage returns a cloud.InsufficientCapacityError.
 func shortage(format string, args ...any) error {
 	return &cloud.InsufficientCapacityError{Err: fmt.Errorf(format, args...)}
 }
-
-// errNothing is the error if EC2 launched nothing and returned no error.
-var errNothing = errors.New("too few instances returned")
 
 // fitting returns the types that meet the claim's requirements, are large enough for its requests, and have an
 // available offering for it.
@@ -115,7 +122,8 @@ func fitting(types []*model.InstanceType, reqs require.Set, requests model.Resou
 	return out
 }
 
-func minValues(reqs require.Set) bool {
+// hasMinValues reports whether a requirement has minValues.
+func hasMinValues(reqs require.Set) bool {
 	for r := range reqs.All() {
 		if r.MinValues() > 0 {
 			return true
@@ -127,12 +135,12 @@ func minValues(reqs require.Set) bool {
 // firstTypes returns the first maxTypes candidates in the given order. If these do not meet minValues, it returns as few later ones
 // in place of the last of them as are needed for one further value each.
 func firstTypes(left []candidate, reqs require.Set) []candidate {
-	if len(left) <= maxTypes || unmet(left[:maxTypes], reqs) == "" {
+	if len(left) <= maxTypes || unmetMinValues(left[:maxTypes], reqs) == "" {
 		return left[:min(len(left), maxTypes)]
 	}
 	needed := map[int]bool{}
 	for r := range reqs.All() {
-		markValues(needed, left, r)
+		addNeeded(needed, left, r)
 	}
 	others := maxTypes - len(needed) // how many candidates that are not needed are kept
 	var kept []candidate
@@ -148,8 +156,8 @@ func firstTypes(left []candidate, reqs require.Set) []candidate {
 	return kept[:min(len(kept), maxTypes)]
 }
 
-// markValues adds to needed the indices of the first candidates that together have minValues values of the requirement.
-func markValues(needed map[int]bool, left []candidate, r require.Requirement) {
+// addNeeded adds to needed the indices of the first candidates that together have minValues values of the requirement.
+func addNeeded(needed map[int]bool, left []candidate, r require.Requirement) {
 	values := map[string]bool{}
 	for i, c := range left {
 		for v := range valuesOf(c, r) {
@@ -160,29 +168,29 @@ func markValues(needed map[int]bool, left []candidate, r require.Requirement) {
 	}
 }
 
-// bestEffort reports whether the claim was planned with fewer values than its minValues, as the policy BestEffort allows.
-func bestEffort(claim *apiv1.NodeClaim) bool {
+// minValuesRelaxed reports whether the claim was planned with fewer values than its minValues, as the policy BestEffort allows.
+func minValuesRelaxed(claim *apiv1.NodeClaim) bool {
 	return claim.Annotations[apiv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true"
 }
 
-// unlessAll removes the candidates for which bad returns true, unless none would be left.
-func unlessAll(in []candidate, bad func(candidate) bool) []candidate {
-	if !slices.ContainsFunc(in, func(c candidate) bool { return !bad(c) }) {
+// removeUnlessAll removes the candidates for which remove returns true, unless none would be left.
+func removeUnlessAll(in []candidate, remove func(candidate) bool) []candidate {
+	if !slices.ContainsFunc(in, func(c candidate) bool { return !remove(c) }) {
 		return in
 	}
-	return slices.DeleteFunc(in, bad)
+	return slices.DeleteFunc(in, remove)
 }
 
-// metal reports whether the type is bare metal. For a claim without minValues, such a type is used only if the claim
+// isMetal reports whether the type is bare metal. For a claim without minValues, such a type is used only if the claim
 // allows no other.
-func metal(c candidate) bool {
+func isMetal(c candidate) bool {
 	_, size, _ := strings.Cut(c.t.Name, ".")
 	return strings.Contains(size, "metal")
 }
 
-// accelerated reports whether the type has GPUs or other accelerators. For a claim without minValues, such a type is
+// isAccelerated reports whether the type has GPUs or other accelerators. For a claim without minValues, such a type is
 // used only if the claim allows no other.
-func accelerated(c candidate) bool {
+func isAccelerated(c candidate) bool {
 	for _, name := range []corev1.ResourceName{
 		awsv1.ResourceNVIDIAGPU, awsv1.ResourceAMDGPU, awsv1.ResourceHabanaGaudi,
 		awsv1.ResourceAWSNeuron, awsv1.ResourceAWSNeuronCore,
@@ -194,8 +202,8 @@ func accelerated(c candidate) bool {
 	return false
 }
 
-// dropDearSpot removes spot offerings that cost more than the cheapest on-demand offering, if the claim allows both.
-func dropDearSpot(in []candidate, reqs require.Set) []candidate {
+// removeExpensiveSpot removes spot offerings that cost more than the cheapest on-demand offering, if the claim allows both.
+func removeExpensiveSpot(in []candidate, reqs require.Set) []candidate {
 	if !allows(reqs, apiv1.CapacityTypeSpot) || !allows(reqs, apiv1.CapacityTypeOnDemand) {
 		return in
 	}
@@ -222,13 +230,14 @@ func dropDearSpot(in []candidate, reqs require.Set) []candidate {
 	return out
 }
 
+// allows reports whether the requirements allow the capacity type.
 func allows(reqs require.Set, capacityType string) bool {
 	r, constrained := reqs.Get(apiv1.CapacityTypeLabelKey)
 	return !constrained || r.Has(capacityType)
 }
 
-// unmet returns the first label key with fewer values than its minValues among the candidates, empty if there is none.
-func unmet(left []candidate, reqs require.Set) string {
+// unmetMinValues returns the first label key with fewer values than its minValues among the candidates, empty if there is none.
+func unmetMinValues(left []candidate, reqs require.Set) string {
 	for r := range reqs.All() {
 		if r.MinValues() == 0 {
 			continue
@@ -255,13 +264,13 @@ func valuesOf(c candidate, r require.Requirement) iter.Seq[string] {
 	return have.Intersect(r).Listed()
 }
 
-// settle chooses the capacity type, the tenancy and the partition, and removes all other offerings. It omits a type
+// newChoice chooses the capacity type, the tenancy and the partition, and removes all other offerings. It omits a type
 // with which the choice would exceed maxOverrides.
-func settle(left []candidate, reqs require.Set) Choice {
+func newChoice(left []candidate, reqs require.Set) Choice {
 	choice := Choice{CapacityType: apiv1.CapacityTypeOnDemand, Tenancy: awsv1.TenancyDefault}
-	for _, better := range []string{apiv1.CapacityTypeReserved, apiv1.CapacityTypeSpot} {
-		if allows(reqs, better) && slices.ContainsFunc(left, func(c candidate) bool { return c.has(better) }) {
-			choice.CapacityType = better
+	for _, preferred := range []string{apiv1.CapacityTypeReserved, apiv1.CapacityTypeSpot} {
+		if allows(reqs, preferred) && slices.ContainsFunc(left, func(c candidate) bool { return c.has(preferred) }) {
+			choice.CapacityType = preferred
 			break
 		}
 	}
@@ -274,7 +283,7 @@ func settle(left []candidate, reqs require.Set) Choice {
 		offers := slices.DeleteFunc(slices.Clone(c.offers), func(o model.Offering) bool {
 			return o.CapacityType != choice.CapacityType || choice.Partition != "" && partitionOf(o) != choice.Partition
 		})
-		offers = oneEach(offers)
+		offers = onePerZone(offers)
 		if len(offers) == 0 || pairs+len(offers) > maxOverrides {
 			continue
 		}
@@ -306,8 +315,8 @@ func firstPartition(left []candidate, reqs require.Set, capacityType string) str
 	return strconv.Itoa(slices.Min(found))
 }
 
-// oneEach removes offerings that differ only in their partition, because the fleet call names each zone once.
-func oneEach(in []model.Offering) []model.Offering {
+// onePerZone removes offerings that differ only in their partition, because the fleet call names each zone once.
+func onePerZone(in []model.Offering) []model.Offering {
 	type place struct{ zone, capacityType, reservation string }
 	seen := map[place]bool{}
 	return slices.DeleteFunc(in, func(o model.Offering) bool {

@@ -114,7 +114,7 @@ func TestChoose(t *testing.T) {
 		claim := &apiv1.NodeClaim{}
 		claim.Spec.Requirements = tt.reqs
 		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(tt.cpu)}
-		choice, err := Choose(claim, tt.types, map[string]string{"beta.zone": corev1.LabelTopologyZone}, false)
+		choice, err := Choose(claim, tt.types, ChooseOptions{Aliases: map[string]string{"beta.zone": corev1.LabelTopologyZone}})
 		var capacity *cloud.InsufficientCapacityError
 		if tt.want == "" {
 			if !errors.As(err, &capacity) {
@@ -137,7 +137,7 @@ func TestChooseTheCheapestSixty(t *testing.T) {
 	for n := range 80 {
 		types = append(types, kind(fmt.Sprintf("m%02d.large", n), float64(100-n), 0))
 	}
-	choice, err := Choose(&apiv1.NodeClaim{}, types, nil, false)
+	choice, err := Choose(&apiv1.NodeClaim{}, types, ChooseOptions{})
 	if err != nil || len(choice.Types) != maxTypes || choice.Types[0].Name != "m79.large" {
 		t.Fatalf("%d types, %v", len(choice.Types), err)
 	}
@@ -155,7 +155,7 @@ func TestTenancy(t *testing.T) {
 		if tt.values != nil {
 			claim.Spec.Requirements = []req{in(awsv1.LabelInstanceTenancy, tt.values...)}
 		}
-		choice, err := Choose(claim, []*model.InstanceType{kind("m5.large", 1, 0)}, nil, false)
+		choice, err := Choose(claim, []*model.InstanceType{kind("m5.large", 1, 0)}, ChooseOptions{})
 		if err != nil || choice.Tenancy != tt.want {
 			t.Errorf("%v: tenancy is %q, %v", tt.values, choice.Tenancy, err)
 		}
@@ -170,7 +170,7 @@ func TestMinValuesBestEffort(t *testing.T) {
 		claim := &apiv1.NodeClaim{}
 		claim.Annotations = map[string]string{apiv1.NodeClaimMinValuesRelaxedAnnotationKey: strconv.FormatBool(tt.planned)}
 		claim.Spec.Requirements = []req{{Key: awsv1.LabelInstanceFamily, Operator: corev1.NodeSelectorOpExists, MinValues: ptr.To(5)}}
-		if _, err := Choose(claim, []*model.InstanceType{kind("m5.large", 1, 0)}, nil, tt.policy); (err == nil) != tt.launched {
+		if _, err := Choose(claim, []*model.InstanceType{kind("m5.large", 1, 0)}, ChooseOptions{RelaxMinValues: tt.policy}); (err == nil) != tt.launched {
 			t.Errorf("planned with BestEffort: %v, policy BestEffort: %v: %v", tt.planned, tt.policy, err)
 		}
 	}
@@ -185,7 +185,7 @@ func TestFirstTypesMeetMinValues(t *testing.T) {
 	types = append(types, kind("c5.large", 200, 0), kind("r5.large", 300, 0), kind("i5.large", 400, 0))
 	claim := &apiv1.NodeClaim{}
 	claim.Spec.Requirements = []req{{Key: awsv1.LabelInstanceFamily, Operator: corev1.NodeSelectorOpExists, MinValues: ptr.To(3)}}
-	choice, err := Choose(claim, types, nil, false)
+	choice, err := Choose(claim, types, ChooseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestFirstTypesMeetMinValues(t *testing.T) {
 		t.Errorf("%d types: %v", len(names), names)
 	}
 	claim.Spec.Requirements[0].MinValues = ptr.To(5)
-	if _, err := Choose(claim, types, nil, false); err == nil {
+	if _, err := Choose(claim, types, ChooseOptions{}); err == nil {
 		t.Error("four families meet minValues 5")
 	}
 }
@@ -213,7 +213,7 @@ func TestPartitionOfTheCapacityType(t *testing.T) {
 		offering(apiv1.CapacityTypeOnDemand, "1"), offering(apiv1.CapacityTypeSpot, "2"), offering(apiv1.CapacityTypeSpot, "3"),
 	}}}
 	reqs := require.NewSet(require.New(awsv1.LabelPlacementGroupPartition, require.In, "1", "2", "3"))
-	choice := settle(left, reqs)
+	choice := newChoice(left, reqs)
 	if choice.CapacityType != apiv1.CapacityTypeSpot || choice.Partition != "2" || len(choice.Types) != 1 {
 		t.Errorf("chosen are %d types, %s, in partition %q; want m5.large as spot in partition 2", len(choice.Types), choice.CapacityType, choice.Partition)
 	}
@@ -225,7 +225,7 @@ func TestExcludedValuesAreNoValues(t *testing.T) {
 	open.Requirements = open.Requirements.Without(awsv1.LabelInstanceFamily).With(require.New(awsv1.LabelInstanceFamily, require.NotIn, "c5", "r5"))
 	claim := &apiv1.NodeClaim{}
 	claim.Spec.Requirements = []req{{Key: awsv1.LabelInstanceFamily, Operator: corev1.NodeSelectorOpExists, MinValues: ptr.To(2)}}
-	if _, err := Choose(claim, []*model.InstanceType{open}, nil, false); err == nil {
+	if _, err := Choose(claim, []*model.InstanceType{open}, ChooseOptions{}); err == nil {
 		t.Error("the excluded values meet minValues 2")
 	}
 }

@@ -40,9 +40,9 @@ type Ledger interface {
 	Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) (gone []*apiv1.NodeClaim, err error)
 }
 
-// Finder finds and terminates instances.
-type Finder interface {
-	// Launched returns the instances of one fleet call that are pending or running, in order of ID.
+// Instances reads and terminates instances.
+type Instances interface {
+	// Launched returns the instances of one fleet call that are neither being terminated nor terminated, in order of ID.
 	Launched(ctx context.Context, token string) ([]instances.Instance, error)
 	Get(ctx context.Context, id string) (instances.Instance, error)
 	Terminate(ctx context.Context, i instances.Instance) error
@@ -78,8 +78,8 @@ var window = batch.Window{Idle: 35 * time.Millisecond, Longest: time.Second, Ite
 type Config struct {
 	Fleet     FleetAPI
 	Run       RunAPI
-	Finder    Finder
-	Shelf     *Shelf
+	Instances Instances
+	Templates *TemplateStore
 	Subnets   *network.Subnets
 	Shortages *catalog.Shortages
 	// Paid has the prices that the account pays, and Listed those of AWS.
@@ -106,30 +106,25 @@ type Config struct {
 // A Launcher launches instances. It is safe for concurrent use.
 type Launcher struct {
 	Config
-	memory   *memory
-	orders   *batch.Batcher[*order, instances.Instance]
-	adopts   *batch.Batcher[types.UID, adoption]
+	cache    *launchCache
+	orders   *batch.Batcher[*order, instances.Instance] // calls launchOrders
+	outcomes *batch.Batcher[types.UID, callOutcome]     // calls findOutcomes
 	failures *prometheus.CounterVec
 	userData *prometheus.GaugeVec
-	approved *ttl.Cache[string, bool] // node classes that passed Check
-	deaf     atomic.Bool              // a dry run launched an instance, so no more dry runs are made
-	// toldUserData has the names of node classes whose large user data were logged.
-	toldUserData *ttl.Cache[string, bool]
+	passed   *ttl.Cache[string, bool] // hashes of node classes that passed Check
+	// dryRunsIgnored is true after a dry run launched an instance. No more dry runs are made then.
+	dryRunsIgnored atomic.Bool
+	// loggedUserData has the names of node classes whose large user data were logged.
+	loggedUserData *ttl.Cache[string, bool]
 }
-
-// spread returns a duration from zero to less than most. It differs between processes, because it depends on the time at
-// which they started.
-func spread(started time.Time, most time.Duration) time.Duration {
-	return time.Duration(uint64(started.UnixNano()) % uint64(most))
-}
-
-// ForgetClass deletes the metrics of an EC2NodeClass that was deleted.
-func (l *Launcher) ForgetClass(class string) { l.userData.DeleteLabelValues(class) }
 
 // New returns a Launcher. Its fleet calls are cancelled when ctx is done.
 func New(ctx context.Context, c Config) *Launcher {
-	l := &Launcher{Config: c, memory: newMemory(c.Clock), approved: ttl.New[string, bool](c.Clock, approvedLife-approvedSpread+spread(c.Clock.Now(), 2*approvedSpread))}
-	l.toldUserData = ttl.New[string, bool](c.Clock, userDataAgain)
+	l := &Launcher{
+		Config: c, cache: newLaunchCache(c.Clock),
+		passed:         ttl.New[string, bool](c.Clock, passedLife(c.Clock.Now())),
+		loggedUserData: ttl.New[string, bool](c.Clock, userDataLogPause),
+	}
 	l.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "karpenter_cloudprovider_instance_launch_failures_total",
 		Help: "Offerings that EC2 refused to launch, by reason.",
@@ -140,13 +135,16 @@ func New(ctx context.Context, c Config) *Launcher {
 	}, []string{"nodeclass"})
 	c.Metrics.MustRegister(l.failures, l.userData)
 	l.orders = batch.New(ctx, batch.Config[*order, instances.Instance]{
-		Name: "create_fleet", Clock: c.Clock, Window: window, Meter: c.Meter, Call: l.fulfil,
+		Name: "create_fleet", Clock: c.Clock, Window: window, Meter: c.Meter, Call: l.launchOrders,
 	})
-	l.adopts = batch.New(ctx, batch.Config[types.UID, adoption]{
-		Name: "adopt_instances", Clock: c.Clock, Window: window, Meter: c.Meter, Call: l.adoptAll,
+	l.outcomes = batch.New(ctx, batch.Config[types.UID, callOutcome]{
+		Name: "adopt_instances", Clock: c.Clock, Window: window, Meter: c.Meter, Call: l.findOutcomes,
 	})
 	return l
 }
+
+// ForgetClass deletes the metrics of an EC2NodeClass that was deleted.
+func (l *Launcher) ForgetClass(class string) { l.userData.DeleteLabelValues(class) }
 
 // A Request is the launch of an instance for one claim.
 type Request struct {
@@ -155,40 +153,51 @@ type Request struct {
 	// Types are the instance types of the class.
 	Types []*model.InstanceType
 	Tags  map[string]string
-	// Group is the class's placement group, nil for none.
-	Group *placement.Group
+	// Source is stored in the record of the call.
+	Source Source
+	// PlacementGroup is that of the class, nil for none.
+	PlacementGroup *placement.Group
 }
 
 // Launch returns the claim's instance, and launches it if there is none. See the package comment for launches that were
-// interrupted. Errors are those of cloud.Provider.Create.
-func (l *Launcher) Launch(ctx context.Context, r Request) (instances.Instance, error) {
+// interrupted. Errors are those of cloud.Provider.Create. The Source is that of the call that launched the instance. After an
+// interrupted launch, it may differ from that of the request.
+func (l *Launcher) Launch(ctx context.Context, r Request) (instances.Instance, Source, error) {
 	i, err := l.launch(ctx, r)
-	i.Partitioned = r.Group != nil && r.Group.ID == i.Group && r.Group.Partitions > 0 // EC2 does not describe it
-	return i, err
+	i.Partitioned = r.PlacementGroup != nil && r.PlacementGroup.ID == i.Group && r.PlacementGroup.Partitions > 0 // EC2 does not describe it
+	if record, ok := l.cache.record(r.Claim); ok && record.Source != (Source{}) {
+		return i, record.Source, err
+	}
+	return i, r.Source, err
 }
 
+// launch looks for the claim's instance in the cache, waits for a pending launch, looks for an earlier fleet call, and makes a new
+// one, in this order. If launch templates were deleted since they were checked, it tries again once.
 func (l *Launcher) launch(ctx context.Context, r Request) (instances.Instance, error) {
-	if i, ok := l.memory.of(r.Claim.UID); ok {
+	if i, ok := l.cache.instanceOf(r.Claim.UID); ok {
 		return i, nil
 	}
-	if t, ok := l.memory.flight(r.Claim.UID); ok {
+	if t, ok := l.cache.ticketOf(r.Claim.UID); ok {
 		return t.Wait(ctx)
 	}
-	i, repeat, err := l.adopt(ctx, r.Claim)
-	if err != nil || i != nil {
-		return value(i), err
+	earlier, err := l.findEarlier(ctx, r.Claim)
+	switch {
+	case err != nil:
+		return instances.Instance{}, err
+	case earlier.instance != nil:
+		return *earlier.instance, nil
 	}
-	got, err := l.send(ctx, r, repeat)
+	got, err := l.send(ctx, r, earlier.repeat)
 	var gone *templatesGoneError
 	if errors.As(err, &gone) {
-		l.Shelf.Doubt(gone.names)
+		l.Templates.Invalidate(gone.names...)
 		return l.send(ctx, r, nil)
 	}
 	return got, err
 }
 
-// send prepares the order and waits for the result of its fleet call. repeat is the record of a call to repeat
-// unchanged, or nil.
+// send prepares an order, submits it, and waits for the result of its fleet call. repeat is the record of a call to repeat
+// unchanged, or nil. If the call can no longer be repeated because its parameters have changed, send makes a new one.
 func (l *Launcher) send(ctx context.Context, r Request, repeat *Record) (instances.Instance, error) {
 	o, err := l.prepare(ctx, r)
 	if err != nil {
@@ -200,17 +209,17 @@ func (l *Launcher) send(ctx context.Context, r Request, repeat *Record) (instanc
 	case repeat.Params == o.params:
 		o.repeat = repeat
 		key += " " + repeat.Token
-	case l.unsettled(*repeat):
-		o.pick.Settle()
+	case l.mayBeUnlisted(*repeat):
+		o.subnets.Settle()
 		return instances.Instance{}, outcomeUnknown()
 	}
-	started := false
-	i, ticket := l.memory.depart(r.Claim.UID, func() *batch.Ticket[instances.Instance] {
-		started = true
+	submitted := false
+	i, ticket := l.cache.start(r.Claim.UID, func() *batch.Ticket[instances.Instance] {
+		submitted = true
 		return l.orders.Submit(key, o)
 	})
-	if !started {
-		o.pick.Settle()
+	if !submitted {
+		o.subnets.Settle()
 	}
 	if ticket == nil {
 		return i, nil
@@ -219,21 +228,13 @@ func (l *Launcher) send(ctx context.Context, r Request, repeat *Record) (instanc
 }
 
 // Forget removes the cached launch of a claim whose instance was terminated.
-func (l *Launcher) Forget(claim types.UID) { l.memory.forget(claim) }
+func (l *Launcher) Forget(claim types.UID) { l.cache.remove(claim) }
 
 // Keep removes the cached launches of all claims that are not in the map and have no pending
 // launch. Garbage collection calls it with the existing claims.
-func (l *Launcher) Keep(claims map[types.UID]bool) { l.memory.keep(claims) }
+func (l *Launcher) Keep(claims map[types.UID]bool) { l.cache.keep(claims) }
 
-// event publishes a warning about a claim.
-func (l *Launcher) event(claim *apiv1.NodeClaim, reason, message string) {
+// warn publishes a warning event about a claim.
+func (l *Launcher) warn(claim *apiv1.NodeClaim, reason, message string) {
 	l.Recorder.Event(claim, corev1.EventTypeWarning, reason, message)
-}
-
-func value[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }

@@ -14,8 +14,8 @@ type Prices interface {
 	Spot(instanceType, zone string) (dollars float64, ok bool)
 }
 
-// reordered reports whether paid orders two on-demand or spot offerings of c otherwise than listed does. EC2 knows the listed prices
-// only, so it needs the order of the offerings then, to launch the one that is cheapest by the paid prices.
+// reordered reports whether paid orders two on-demand or spot offerings of c otherwise than listed does. EC2 knows the listed
+// prices only, so it needs the order of the offerings then, to launch the one that is cheapest by the paid prices.
 func (c Choice) reordered(paid, listed Prices) bool {
 	type pair struct{ paid, listed float64 }
 	var all []pair

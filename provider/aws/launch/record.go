@@ -1,11 +1,11 @@
 package launch
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -30,6 +30,17 @@ type Record struct {
 	Params string `json:"params"`
 	// Time is when the record was created, or when the call was repeated last.
 	Time time.Time `json:"time"`
+	// Source is the node class as it was read for the call. It is zero in records of earlier versions.
+	Source Source `json:"source,omitzero"`
+}
+
+// A Source is what a NodeClaim states about the node class from which its instance was launched.
+type Source struct {
+	// Hash is the hash of the node class, and HashVersion the version of the hash.
+	Hash        string `json:"hash"`
+	HashVersion string `json:"hashVersion"`
+	// Profile is the instance profile.
+	Profile string `json:"profile"`
 }
 
 // newRecord returns the record of a call for the claims with these UIDs.
@@ -69,37 +80,37 @@ func RecordOf(claim *apiv1.NodeClaim) (Record, bool) {
 	return r, true
 }
 
-// A Carrier is a claim with the token of a call, and the instance that it already has.
-type Carrier struct {
+// A callClaim is a claim with the token of a fleet call, and the instance that it already has.
+type callClaim struct {
 	UID      types.UID
 	Instance string // empty if none is known yet
 }
 
-// Carriers returns the claims whose record has the token.
-func Carriers(token string, claims []apiv1.NodeClaim) []Carrier {
-	var out []Carrier
+// claimsOf returns those of the claims whose record has the token.
+func claimsOf(token string, claims []apiv1.NodeClaim) []callClaim {
+	var out []callClaim
 	for i := range claims {
 		r, ok := RecordOf(&claims[i])
 		if !ok || r.Token != token {
 			continue
 		}
 		_, id, _ := instances.ParseProviderID(claims[i].Status.ProviderID)
-		out = append(out, Carrier{UID: claims[i].UID, Instance: id})
+		out = append(out, callClaim{UID: claims[i].UID, Instance: id})
 	}
 	return out
 }
 
-// Assign assigns the instances of one call to the claims with its token. Claims that have an instance keep it. The other
+// assign assigns the instances of one call to the claims with its token. Claims that have an instance keep it. The other
 // claims, in order of their UIDs, get the other instances in order of their IDs. If there are more claims or more instances,
 // the last ones are not assigned.
-func Assign(carriers []Carrier, ids []string) map[types.UID]string {
+func assign(claims []callClaim, ids []string) map[types.UID]string {
 	free := map[string]bool{}
 	for _, id := range ids {
 		free[id] = true
 	}
 	out := map[types.UID]string{}
 	var waiting []types.UID
-	for _, c := range carriers {
+	for _, c := range claims {
 		if c.Instance == "" {
 			waiting = append(waiting, c.UID)
 			continue
@@ -107,16 +118,10 @@ func Assign(carriers []Carrier, ids []string) map[types.UID]string {
 		out[c.UID] = c.Instance
 		delete(free, c.Instance)
 	}
-	slices.SortFunc(waiting, func(a, b types.UID) int { return cmp.Compare(a, b) })
-	left := make([]string, 0, len(free))
-	for id := range free {
-		left = append(left, id)
-	}
-	slices.Sort(left)
-	for n, uid := range waiting {
-		if n < len(left) {
-			out[uid] = left[n]
-		}
+	slices.Sort(waiting)
+	left := slices.Sorted(maps.Keys(free))
+	for n, uid := range waiting[:min(len(waiting), len(left))] {
+		out[uid] = left[n]
 	}
 	return out
 }

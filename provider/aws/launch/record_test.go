@@ -42,34 +42,34 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Assign does not depend on the order of claims and instances, nor on how many claims have recorded theirs. It gives no
+// assign does not depend on the order of claims and instances, nor on how many claims have recorded theirs. It assigns no
 // instance to two claims. No instance stays unassigned while a claim has none.
 func TestAssignIsStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, m := rapid.IntRange(0, 8).Draw(t, "claims"), rapid.IntRange(0, 8).Draw(t, "instances")
-		var carriers []Carrier
+		var claims []callClaim
 		for i := range n {
-			carriers = append(carriers, Carrier{UID: types.UID(fmt.Sprintf("uid-%d", i))})
+			claims = append(claims, callClaim{UID: types.UID(fmt.Sprintf("uid-%d", i))})
 		}
 		var ids []string
 		for i := range m {
 			ids = append(ids, fmt.Sprintf("i-%d", i))
 		}
-		first := Assign(carriers, ids)
+		first := assign(claims, ids)
 		if len(first) != min(n, m) {
 			t.Fatalf("%d of %d claims got one of %d instances", len(first), n, m)
 		}
 		if given := slices.Sorted(maps.Values(first)); len(slices.Compact(given)) != len(first) {
 			t.Fatalf("an instance was given twice: %v", first)
 		}
-		var later []Carrier
-		for _, c := range rapid.Permutation(carriers).Draw(t, "order") {
+		var later []callClaim
+		for _, c := range rapid.Permutation(claims).Draw(t, "order") {
 			if rapid.Bool().Draw(t, "noted") {
 				c.Instance = first[c.UID]
 			}
 			later = append(later, c)
 		}
-		if diff := cmp.Diff(first, Assign(later, rapid.Permutation(ids).Draw(t, "ids"))); diff != "" {
+		if diff := cmp.Diff(first, assign(later, rapid.Permutation(ids).Draw(t, "ids"))); diff != "" {
 			t.Fatalf("(-first +later)\n%s", diff)
 		}
 	})

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// userDataNear is the size of user data in bytes from which a log line names it. It is 90% of userDataLimit.
-	userDataNear = 14745
-	// userDataAgain is how often that line is written for a class.
-	userDataAgain = time.Hour
-	// fewTypes is the number of types below which a log line says that a launch falls back to on-demand capacity.
-	fewTypes = 5
-	// droppedNames is the largest number of types that a log line about a filter names.
-	droppedNames = 5
+	// userDataWarnSize is the size of user data, in bytes, from which it is logged. It is 90% of userDataLimit.
+	userDataWarnSize = 14745
+	// userDataLogPause is the time between two such lines for one class.
+	userDataLogPause = time.Hour
+	// recommendedTypes is the number of types below which a log line says that a launch falls back to on-demand capacity.
+	recommendedTypes = 5
+	// maxDroppedNames is the largest number of types that a log line about a filter names.
+	maxDroppedNames = 5
 )
 
 // drop has the types that a filter of Choose removed.
 type drop struct {
 	// Filter is the name of the filter in log lines.
 	Filter string
-	// Count is the number of types, and Names has the first droppedNames of them.
+	// Count is the number of types, and Names has the first maxDroppedNames of them.
 	Count int
 	Names []string
 }
@@ -48,7 +48,7 @@ func (s *drops) filter(name string, left []candidate, keep func([]candidate) []c
 		switch {
 		case next < len(kept) && kept[next].t == x.t:
 			next++
-		case len(d.Names) < droppedNames:
+		case len(d.Names) < maxDroppedNames:
 			d.Names = append(d.Names, x.t.Name)
 		}
 	}
@@ -56,26 +56,26 @@ func (s *drops) filter(name string, left []candidate, keep func([]candidate) []c
 	return kept
 }
 
-// report logs what limits the choice of a fleet call. It is called once for each fleet call, and not for each claim.
-func (l *Launcher) report(ctx context.Context, o *order) {
+// logChoice logs what limits the choice of a fleet call. It is called once for each fleet call, and not for each claim.
+func (l *Launcher) logChoice(ctx context.Context, o *order) {
 	to := log.FromContext(ctx).WithValues("NodeClaim", klog.KRef("", o.Claim.Name))
 	for _, d := range o.choice.Dropped {
 		to.V(1).Info("instance types filtered out of a launch", "filter", d.Filter, "count", d.Count, "instance-types", d.Names)
 	}
 	reqs := require.FromSpec(o.Claim.Spec.Requirements).Normalize(l.Aliases)
-	if n := len(o.choice.Types); n < fewTypes && o.choice.CapacityType == apiv1.CapacityTypeOnDemand && allows(reqs, apiv1.CapacityTypeSpot) {
-		to.Info("launching on-demand although spot is allowed, with few instance types", "instance-types", n, "recommended", fewTypes)
+	if n := len(o.choice.Types); n < recommendedTypes && o.choice.CapacityType == apiv1.CapacityTypeOnDemand && allows(reqs, apiv1.CapacityTypeSpot) {
+		to.Info("launching on-demand although spot is allowed, with few instance types", "instance-types", n, "recommended", recommendedTypes)
 	}
 }
 
-// reportUserData logs that the user data of a class nearly have the size that EC2 allows.
-func (l *Launcher) reportUserData(ctx context.Context, class string, size int) {
-	if size < userDataNear {
+// logLargeUserData logs that the user data of a class nearly have the size that EC2 allows.
+func (l *Launcher) logLargeUserData(ctx context.Context, class string, size int) {
+	if size < userDataWarnSize {
 		return
 	}
-	if _, told := l.toldUserData.Get(class); told {
+	if _, logged := l.loggedUserData.Get(class); logged {
 		return
 	}
-	l.toldUserData.Set(class, true)
+	l.loggedUserData.Set(class, true)
 	log.FromContext(ctx).Info("user data are near the limit of EC2", "EC2NodeClass", klog.KRef("", class), "bytes", size, "limit", userDataLimit)
 }

@@ -31,12 +31,12 @@ func TestDroppedTypesAreLogged(t *testing.T) {
 		types = append(types, gpu(kind(fmt.Sprintf("g5.%dxlarge", n), 1, 0.5)))
 	}
 	claim := &apiv1.NodeClaim{}
-	choice, err := Choose(claim, types, nil, false)
+	choice, err := Choose(claim, types, ChooseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, lines := logged(t)
-	(&Launcher{}).report(ctx, &order{Request: Request{Claim: claim}, choice: choice})
+	(&Launcher{}).logChoice(ctx, &order{Request: Request{Claim: claim}, choice: choice})
 	text := strings.Join(*lines, "\n")
 	for _, want := range []string{
 		`"filter"="exotic-instance-filter" "count"=7 "instance-types"=["g5.0xlarge" "g5.1xlarge" "g5.2xlarge" "g5.3xlarge" "g5.4xlarge"]`,
@@ -58,8 +58,8 @@ func TestFewTypesOnDemandAreLogged(t *testing.T) {
 		types int
 		want  bool
 	}{
-		{nil, fewTypes - 1, true}, {nil, fewTypes, false},
-		{[]req{in(apiv1.CapacityTypeLabelKey, apiv1.CapacityTypeOnDemand)}, fewTypes - 1, false},
+		{nil, recommendedTypes - 1, true}, {nil, recommendedTypes, false},
+		{[]req{in(apiv1.CapacityTypeLabelKey, apiv1.CapacityTypeOnDemand)}, recommendedTypes - 1, false},
 	} {
 		var types []*model.InstanceType
 		for n := range tt.types {
@@ -67,12 +67,12 @@ func TestFewTypesOnDemandAreLogged(t *testing.T) {
 		}
 		claim := &apiv1.NodeClaim{}
 		claim.Spec.Requirements = tt.reqs
-		choice, err := Choose(claim, types, nil, false)
+		choice, err := Choose(claim, types, ChooseOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, lines := logged(t)
-		(&Launcher{}).report(ctx, &order{Request: Request{Claim: claim}, choice: choice})
+		(&Launcher{}).logChoice(ctx, &order{Request: Request{Claim: claim}, choice: choice})
 		if (len(*lines) == 1) != tt.want {
 			t.Errorf("%d types, requirements %v: lines %q", tt.types, tt.reqs, *lines)
 		}
@@ -82,17 +82,17 @@ func TestFewTypesOnDemandAreLogged(t *testing.T) {
 // User data near the limit are logged once an hour for each class.
 func TestLargeUserDataAreLogged(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
-	l := &Launcher{toldUserData: ttl.New[string, bool](clock, userDataAgain)}
+	l := &Launcher{loggedUserData: ttl.New[string, bool](clock, userDataLogPause)}
 	ctx, lines := logged(t)
-	l.reportUserData(ctx, "small", userDataNear-1)
+	l.logLargeUserData(ctx, "small", userDataWarnSize-1)
 	for range 3 {
-		l.reportUserData(ctx, "large", userDataNear)
+		l.logLargeUserData(ctx, "large", userDataWarnSize)
 	}
 	if len(*lines) != 1 || !strings.Contains((*lines)[0], `"large"`) {
 		t.Errorf("lines are %q", *lines)
 	}
-	clock.SetTime(clock.Now().Add(userDataAgain))
-	if l.reportUserData(ctx, "large", userDataNear); len(*lines) != 2 {
+	clock.SetTime(clock.Now().Add(userDataLogPause))
+	if l.logLargeUserData(ctx, "large", userDataWarnSize); len(*lines) != 2 {
 		t.Errorf("an hour later, lines are %q", *lines)
 	}
 }

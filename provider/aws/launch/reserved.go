@@ -20,23 +20,43 @@ func reservationOf(o model.Offering) instances.Reservation {
 	}
 }
 
-// kindOf returns the kind of a reservation, in the order in which they are used at equal prices: plain reservations,
-// capacity blocks, interruptible ones. A fleet call uses one kind, because EC2 requires a separate call for each.
-func kindOf(r instances.Reservation) int {
-	switch {
-	case r.Type == awsv1.CapacityReservationTypeCapacityBlock:
-		return 1
-	case r.Interruptible:
-		return 2
+// reservationsOf returns the different reservations of the offerings. Offerings without a reservation have the zero
+// Reservation.
+func reservationsOf(offers []model.Offering) []instances.Reservation {
+	var out []instances.Reservation
+	for _, o := range offers {
+		if r := reservationOf(o); !slices.Contains(out, r) {
+			out = append(out, r)
+		}
 	}
-	return 0
+	return out
 }
 
-// reservedOnly returns the candidates with only their reserved offerings of the kind of the cheapest one (bestKind),
+// A reservationKind is a kind of capacity reservations. A fleet call uses one kind, because EC2 requires a separate call for
+// each. At equal prices, kinds are used in their order.
+type reservationKind int
+
+const (
+	plainReservation reservationKind = iota
+	capacityBlock
+	interruptibleReservation
+)
+
+func kindOf(r instances.Reservation) reservationKind {
+	switch {
+	case r.Type == awsv1.CapacityReservationTypeCapacityBlock:
+		return capacityBlock
+	case r.Interruptible:
+		return interruptibleReservation
+	}
+	return plainReservation
+}
+
+// preferReserved returns the candidates with only their reserved offerings of the kind of the cheapest one (cheapestKind),
 // one per zone and partition. If that kind is capacity blocks, it returns only the cheapest offering. If the claim
 // does not allow reserved capacity, or there is none, it returns the candidates without reserved offerings.
-func reservedOnly(in []candidate, reqs require.Set) []candidate {
-	kind, found := bestKind(in)
+func preferReserved(in []candidate, reqs require.Set) []candidate {
+	kind, found := cheapestKind(in)
 	reserved := found && allows(reqs, apiv1.CapacityTypeReserved)
 	var out []candidate
 	for _, c := range in {
@@ -44,20 +64,20 @@ func reservedOnly(in []candidate, reqs require.Set) []candidate {
 			return (o.ReservationID != "") != reserved || reserved && kindOf(reservationOf(o)) != kind
 		})
 		if reserved {
-			offers = roomiest(offers)
+			offers = largestReservations(offers)
 		}
 		if len(offers) > 0 {
 			out = append(out, candidate{t: c.t, offers: offers})
 		}
 	}
-	if reserved && kind == kindOf(instances.Reservation{Type: awsv1.CapacityReservationTypeCapacityBlock}) {
-		return oneBlock(out)
+	if reserved && kind == capacityBlock {
+		return cheapestOnly(out)
 	}
 	return out
 }
 
-// bestKind returns the kind of the cheapest reserved offering.
-func bestKind(in []candidate) (kind int, found bool) {
+// cheapestKind returns the kind of the cheapest reserved offering.
+func cheapestKind(in []candidate) (kind reservationKind, found bool) {
 	best := 0.0
 	for _, c := range in {
 		for _, o := range c.offers {
@@ -73,8 +93,8 @@ func bestKind(in []candidate) (kind int, found bool) {
 	return kind, found
 }
 
-// roomiest returns, for each zone and partition, the offering whose reservation has the most instances left.
-func roomiest(in []model.Offering) []model.Offering {
+// largestReservations returns, for each zone and partition, the offering whose reservation has the most instances left.
+func largestReservations(in []model.Offering) []model.Offering {
 	slices.SortStableFunc(in, func(a, b model.Offering) int {
 		return cmp.Or(cmp.Compare(a.Zone, b.Zone), cmp.Compare(partitionOf(a), partitionOf(b)),
 			cmp.Compare(b.ReservationCapacity, a.ReservationCapacity), cmp.Compare(a.ReservationID, b.ReservationID))
@@ -89,14 +109,12 @@ func partitionOf(o model.Offering) string {
 	return o.Requirements.Labels()[awsv1.LabelPlacementGroupPartition]
 }
 
-// oneBlock returns only the cheapest offering, because a fleet call launches in one capacity block.
-func oneBlock(in []candidate) []candidate {
+// cheapestOnly returns only the cheapest offering, because a fleet call launches in one capacity block.
+func cheapestOnly(in []candidate) []candidate {
 	if len(in) == 0 {
 		return nil
 	}
-	best := slices.MinFunc(in, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.cheapest(), b.cheapest()), cmp.Compare(a.t.Name, b.t.Name))
-	})
+	best := slices.MinFunc(in, byPrice)
 	best.offers = []model.Offering{slices.MinFunc(best.offers, model.Offering.Compare)}
 	return []candidate{best}
 }

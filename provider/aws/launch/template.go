@@ -1,8 +1,6 @@
 package launch
 
 import (
-	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -13,7 +11,6 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/utils/ptr"
 
@@ -34,8 +31,8 @@ type Template struct {
 	Tags map[string]string
 }
 
-// A blueprint has the values from which a launch template is created.
-type blueprint struct {
+// A templateSpec has the values from which a launch template is created.
+type templateSpec struct {
 	class    *awsv1.EC2NodeClass
 	imageID  string
 	userData string
@@ -51,24 +48,24 @@ type blueprint struct {
 	reservations bool
 	// reservation is the target reservation of the launch, zero for none.
 	reservation instances.Reservation
-	// group is the placement group, nil for none. partition is the required partition of it, empty for any.
-	group     *placement.Group
-	partition string
+	// placementGroup is nil for none. partition is its required partition, empty for any.
+	placementGroup *placement.Group
+	partition      string
 }
 
-// template returns the launch template of b.
-func (b blueprint) template() (Template, error) {
-	spec := b.class.Spec
+// template returns the launch template with the values of s.
+func (s templateSpec) template() (Template, error) {
+	spec := s.class.Spec
 	data := ec2types.RequestLaunchTemplateData{
-		ImageId:             aws.String(b.imageID),
-		IamInstanceProfile:  &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String(b.class.Status.InstanceProfile)},
-		UserData:            aws.String(base64.StdEncoding.EncodeToString([]byte(b.userData))),
+		ImageId:             aws.String(s.imageID),
+		IamInstanceProfile:  &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String(s.class.Status.InstanceProfile)},
+		UserData:            aws.String(base64.StdEncoding.EncodeToString([]byte(s.userData))),
 		Monitoring:          &ec2types.LaunchTemplatesMonitoringRequest{Enabled: aws.Bool(ptr.Deref(spec.DetailedMonitoring, false))},
-		BlockDeviceMappings: mappings(catalog.FamilyOf(b.class).Mappings(b.class)),
-		MetadataOptions:     b.metadata(),
-		NetworkInterfaces:   b.interfaces(),
-		TagSpecifications:   b.tagSpecifications(),
-		Placement:           b.placement(),
+		BlockDeviceMappings: deviceMappings(catalog.FamilyOf(s.class).Mappings(s.class)),
+		MetadataOptions:     s.metadata(),
+		NetworkInterfaces:   s.interfaces(),
+		TagSpecifications:   s.tagSpecifications(),
+		Placement:           s.placement(),
 	}
 	if o := spec.EnclaveOptions; o != nil && o.Enabled {
 		data.EnclaveOptions = &ec2types.LaunchTemplateEnclaveOptionsRequest{Enabled: aws.Bool(true)}
@@ -78,51 +75,51 @@ func (b blueprint) template() (Template, error) {
 			NestedVirtualization: ec2types.NestedVirtualizationSpecification(*o.NestedVirtualization),
 		}
 	}
-	data.CapacityReservationSpecification, data.InstanceMarketOptions = b.draws()
-	raw, err := json.Marshal([]any{data, b.tags, b.class.Name})
+	data.CapacityReservationSpecification, data.InstanceMarketOptions = s.reservationSpec()
+	raw, err := json.Marshal([]any{data, s.tags, s.class.Name})
 	if err != nil {
 		return Template{}, fmt.Errorf("name launch template: %w", err)
 	}
 	sum := sha256.Sum256(raw)
 	name := templatePrefix + strconv.FormatUint(binary.BigEndian.Uint64(sum[:8]), 10)
-	return Template{Name: name, Data: data, Tags: b.tags}, nil
+	return Template{Name: name, Data: data, Tags: s.tags}, nil
 }
 
 // placement returns the tenancy, the placement group and its partition.
-func (b blueprint) placement() *ec2types.LaunchTemplatePlacementRequest {
-	out := &ec2types.LaunchTemplatePlacementRequest{Tenancy: ec2types.Tenancy(b.tenancy)}
-	if b.group == nil {
+func (s templateSpec) placement() *ec2types.LaunchTemplatePlacementRequest {
+	out := &ec2types.LaunchTemplatePlacementRequest{Tenancy: ec2types.Tenancy(s.tenancy)}
+	if s.placementGroup == nil {
 		return out
 	}
-	out.GroupId = aws.String(b.group.ID)
-	if n, err := strconv.ParseInt(b.partition, 10, 32); err == nil {
+	out.GroupId = aws.String(s.placementGroup.ID)
+	if n, err := strconv.ParseInt(s.partition, 10, 32); err == nil {
 		out.PartitionNumber = aws.Int32(int32(n))
 	}
 	return out
 }
 
-// draws returns the capacity reservation in which instances are launched, and the market options that it requires. If
+// reservationSpec returns the capacity reservation in which instances are launched, and the market options that it requires. If
 // the controller does not handle reservations, both are nil. Otherwise, without a target reservation, the preference
 // is none, so that the instances do not use open reservations of other workloads.
-func (b blueprint) draws() (
+func (s templateSpec) reservationSpec() (
 	*ec2types.LaunchTemplateCapacityReservationSpecificationRequest, *ec2types.LaunchTemplateInstanceMarketOptionsRequest,
 ) {
 	switch {
-	case !b.reservations:
+	case !s.reservations:
 		return nil, nil
-	case b.reservation.ID == "":
+	case s.reservation.ID == "":
 		return &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
 			CapacityReservationPreference: ec2types.CapacityReservationPreferenceNone,
 		}, nil
 	}
 	spec := &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
 		CapacityReservationPreference: ec2types.CapacityReservationPreferenceCapacityReservationsOnly,
-		CapacityReservationTarget:     &ec2types.CapacityReservationTarget{CapacityReservationId: aws.String(b.reservation.ID)},
+		CapacityReservationTarget:     &ec2types.CapacityReservationTarget{CapacityReservationId: aws.String(s.reservation.ID)},
 	}
 	switch {
-	case b.reservation.Type == awsv1.CapacityReservationTypeCapacityBlock:
+	case s.reservation.Type == awsv1.CapacityReservationTypeCapacityBlock:
 		return spec, &ec2types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeCapacityBlock}
-	case b.reservation.Interruptible:
+	case s.reservation.Interruptible:
 		return spec, &ec2types.LaunchTemplateInstanceMarketOptionsRequest{
 			MarketType: ec2types.MarketTypeInterruptibleCapacityReservation,
 		}
@@ -130,7 +127,7 @@ func (b blueprint) draws() (
 	return spec, nil
 }
 
-func mappings(in []*awsv1.BlockDeviceMapping) []ec2types.LaunchTemplateBlockDeviceMappingRequest {
+func deviceMappings(in []*awsv1.BlockDeviceMapping) []ec2types.LaunchTemplateBlockDeviceMappingRequest {
 	var out []ec2types.LaunchTemplateBlockDeviceMappingRequest
 	for _, m := range in {
 		if m == nil {
@@ -141,7 +138,7 @@ func mappings(in []*awsv1.BlockDeviceMapping) []ec2types.LaunchTemplateBlockDevi
 			r.Ebs = &ec2types.LaunchTemplateEbsBlockDeviceRequest{
 				DeleteOnTermination: e.DeleteOnTermination, Encrypted: e.Encrypted, KmsKeyId: e.KMSKeyID,
 				SnapshotId: e.SnapshotID, VolumeInitializationRate: e.VolumeInitializationRate,
-				Iops: positive(e.IOPS), Throughput: positive(e.Throughput),
+				Iops: nonZero(e.IOPS), Throughput: nonZero(e.Throughput),
 				VolumeType: ec2types.VolumeType(ptr.Deref(e.VolumeType, "")),
 			}
 			if e.VolumeSize != nil {
@@ -153,8 +150,8 @@ func mappings(in []*awsv1.BlockDeviceMapping) []ec2types.LaunchTemplateBlockDevi
 	return out
 }
 
-// positive converts n, and returns nil for zero.
-func positive(n *int64) *int32 {
+// nonZero converts n, and returns nil for zero.
+func nonZero(n *int64) *int32 {
 	if n == nil || *n == 0 {
 		return nil
 	}
@@ -166,8 +163,8 @@ var noIPv6Metadata = []string{
 	"us-iso-east-1", "us-iso-west-1", "us-isob-east-1", "us-isob-west-1", "us-isof-south-1", "us-isof-east-1",
 }
 
-func (b blueprint) metadata() *ec2types.LaunchTemplateInstanceMetadataOptionsRequest {
-	m := b.class.Spec.MetadataOptions
+func (s templateSpec) metadata() *ec2types.LaunchTemplateInstanceMetadataOptionsRequest {
+	m := s.class.Spec.MetadataOptions
 	if m == nil {
 		m = &awsv1.MetadataOptions{}
 	}
@@ -177,16 +174,16 @@ func (b blueprint) metadata() *ec2types.LaunchTemplateInstanceMetadataOptionsReq
 		HttpTokens:              ec2types.LaunchTemplateHttpTokensState(ptr.Deref(m.HTTPTokens, "required")),
 		InstanceMetadataTags:    ec2types.LaunchTemplateInstanceMetadataTagsStateDisabled,
 	}
-	if !slices.Contains(noIPv6Metadata, b.region) {
+	if !slices.Contains(noIPv6Metadata, s.region) {
 		out.HttpProtocolIpv6 = ec2types.LaunchTemplateInstanceMetadataProtocolIpv6(ptr.Deref(m.HTTPProtocolIPv6, "disabled"))
 	}
 	return out
 }
 
 // interfaces returns the network interfaces: those of the class, or else efas EFA interfaces, or else one interface.
-func (b blueprint) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
+func (s templateSpec) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
 	var groups []string
-	for _, g := range b.class.Status.SecurityGroups {
+	for _, g := range s.class.Status.SecurityGroups {
 		groups = append(groups, g.ID)
 	}
 	one := func(card, device int32, kind string) ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
@@ -197,23 +194,19 @@ func (b blueprint) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfac
 			n.InterfaceType = aws.String(kind)
 		}
 		if kind != string(awsv1.InterfaceTypeEFAOnly) {
-			b.address(&n)
+			s.setAddresses(&n)
 		}
 		return n
 	}
 	var out []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest
-	for _, i := range b.class.Spec.NetworkInterfaces {
+	for _, i := range s.class.Spec.NetworkInterfaces {
 		out = append(out, one(i.NetworkCardIndex, i.DeviceIndex, string(i.InterfaceType)))
 	}
 	if len(out) > 0 {
 		return out
 	}
-	for card := range b.efas {
-		device := int32(1)
-		if card == 0 {
-			device = 0
-		}
-		out = append(out, one(int32(card), device, "efa"))
+	for card := range int32(s.efas) {
+		out = append(out, one(card, min(card, 1), "efa"))
 	}
 	if len(out) > 0 {
 		return out
@@ -223,11 +216,11 @@ func (b blueprint) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfac
 	return append(out, plain)
 }
 
-// address sets the fields of an interface that has IP addresses.
-func (b blueprint) address(n *ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest) {
-	spec := b.class.Spec
+// setAddresses sets the fields of an interface that has IP addresses.
+func (s templateSpec) setAddresses(n *ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest) {
+	spec := s.class.Spec
 	n.AssociatePublicIpAddress = spec.AssociatePublicIPAddress
-	if b.ipv6 {
+	if s.ipv6 {
 		n.Ipv6PrefixCount, n.PrimaryIpv6, n.Ipv6AddressCount = spec.IPPrefixCount, aws.Bool(true), aws.Int32(1)
 	} else {
 		n.Ipv4PrefixCount = spec.IPPrefixCount
@@ -239,26 +232,14 @@ func (b blueprint) address(n *ec2types.LaunchTemplateInstanceNetworkInterfaceSpe
 	}
 }
 
-func (b blueprint) tagSpecifications() []ec2types.LaunchTemplateTagSpecificationRequest {
+func (s templateSpec) tagSpecifications() []ec2types.LaunchTemplateTagSpecificationRequest {
 	kinds := []ec2types.ResourceType{ec2types.ResourceTypeNetworkInterface}
-	if b.capacityType == "spot" {
+	if s.capacityType == "spot" {
 		kinds = append(kinds, ec2types.ResourceTypeSpotInstancesRequest)
 	}
 	var out []ec2types.LaunchTemplateTagSpecificationRequest
 	for _, k := range kinds {
-		out = append(out, ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: k, Tags: instances.Tags(b.tags)})
+		out = append(out, ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: k, Tags: instances.Tags(s.tags)})
 	}
-	slices.SortFunc(out, func(a, b ec2types.LaunchTemplateTagSpecificationRequest) int {
-		return cmp.Compare(a.ResourceType, b.ResourceType)
-	})
 	return out
 }
-
-// TemplateAPI is the part of EC2 that manages launch templates.
-type TemplateAPI interface {
-	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
-	CreateLaunchTemplate(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error)
-	DeleteLaunchTemplate(context.Context, *ec2.DeleteLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateOutput, error)
-}
-
-var _ TemplateAPI = (*ec2.Client)(nil)

@@ -28,9 +28,9 @@ func templateClass() *awsv1.EC2NodeClass {
 	return c
 }
 
-func make1(t *testing.T, class *awsv1.EC2NodeClass, change func(*blueprint)) Template {
+func makeTemplate(t *testing.T, class *awsv1.EC2NodeClass, change func(*templateSpec)) Template {
 	t.Helper()
-	b := blueprint{
+	b := templateSpec{
 		class: class, imageID: "ami-1", userData: "hello", tags: map[string]string{"a": "1"}, capacityType: "spot",
 		tenancy: "default", region: "us-east-1", reservations: true,
 	}
@@ -51,7 +51,7 @@ func TestTemplate(t *testing.T) {
 			VolumeSize: ptr.To(resource.MustParse("20500Mi")), IOPS: ptr.To[int64](0), VolumeType: ptr.To("gp3")}},
 		{DeviceName: ptr.To("/dev/xvdb")}, nil, // neither may cause a panic
 	}
-	got := make1(t, class, nil).Data
+	got := makeTemplate(t, class, nil).Data
 	if *got.UserData != "aGVsbG8=" || *got.IamInstanceProfile.Name != "profile" || *got.ImageId != "ami-1" {
 		t.Errorf("template is %+v", got)
 	}
@@ -72,7 +72,7 @@ func TestTemplate(t *testing.T) {
 	if len(got.TagSpecifications) != 2 || got.TagSpecifications[1].ResourceType != "spot-instances-request" {
 		t.Errorf("tags are %+v", got.TagSpecifications)
 	}
-	iso := make1(t, class, func(b *blueprint) { b.region, b.reservations, b.capacityType = "us-iso-east-1", false, "on-demand" }).Data
+	iso := makeTemplate(t, class, func(b *templateSpec) { b.region, b.reservations, b.capacityType = "us-iso-east-1", false, "on-demand" }).Data
 	if iso.MetadataOptions.HttpProtocolIpv6 != "" || iso.CapacityReservationSpecification != nil || len(iso.TagSpecifications) != 1 {
 		t.Errorf("in an isolated region, on demand: %+v", iso)
 	}
@@ -82,19 +82,19 @@ func TestInterfaces(t *testing.T) {
 	class := templateClass()
 	class.Spec.AssociatePublicIPAddress, class.Spec.IPPrefixCount = ptr.To(true), ptr.To[int32](2)
 	class.Spec.ConnectionTracking = &awsv1.ConnectionTracking{UDPTimeout: ptr.To[int32](30)}
-	plain := make1(t, class, nil).Data.NetworkInterfaces[0]
+	plain := makeTemplate(t, class, nil).Data.NetworkInterfaces[0]
 	if !*plain.AssociatePublicIpAddress || *plain.Ipv4PrefixCount != 2 || *plain.ConnectionTrackingSpecification.UdpTimeout != 30 {
 		t.Errorf("one interface: %+v", plain)
 	}
-	v6 := make1(t, class, func(b *blueprint) { b.ipv6 = true }).Data.NetworkInterfaces[0]
+	v6 := makeTemplate(t, class, func(b *templateSpec) { b.ipv6 = true }).Data.NetworkInterfaces[0]
 	if v6.Ipv4PrefixCount != nil || *v6.Ipv6PrefixCount != 2 || !*v6.PrimaryIpv6 || *v6.Ipv6AddressCount != 1 {
 		t.Errorf("IPv6: %+v", v6)
 	}
-	efas := make1(t, class, func(b *blueprint) { b.efas = 2 }).Data.NetworkInterfaces
+	efas := makeTemplate(t, class, func(b *templateSpec) { b.efas = 2 }).Data.NetworkInterfaces
 	if len(efas) != 2 || *efas[0].DeviceIndex != 0 || *efas[1].DeviceIndex != 1 || *efas[1].NetworkCardIndex != 1 || *efas[1].InterfaceType != "efa" {
 		t.Errorf("EFAs: %+v", efas)
 	}
-	for n, efa := range make1(t, class, func(b *blueprint) { b.ipv6, b.efas = true, 2 }).Data.NetworkInterfaces {
+	for n, efa := range makeTemplate(t, class, func(b *templateSpec) { b.ipv6, b.efas = true, 2 }).Data.NetworkInterfaces {
 		if !aws.ToBool(efa.PrimaryIpv6) || aws.ToInt32(efa.Ipv6AddressCount) != 1 || aws.ToInt32(efa.Ipv6PrefixCount) != 2 {
 			t.Errorf("EFA %d of an IPv6 cluster: %+v", n, efa)
 		}
@@ -102,10 +102,10 @@ func TestInterfaces(t *testing.T) {
 	class.Spec.NetworkInterfaces = []*awsv1.NetworkInterface{
 		{InterfaceType: awsv1.InterfaceTypeInterface}, {NetworkCardIndex: 1, DeviceIndex: 1, InterfaceType: awsv1.InterfaceTypeEFAOnly},
 	}
-	if only := make1(t, class, func(b *blueprint) { b.ipv6 = true }).Data.NetworkInterfaces[1]; only.PrimaryIpv6 != nil || only.Ipv6AddressCount != nil {
+	if only := makeTemplate(t, class, func(b *templateSpec) { b.ipv6 = true }).Data.NetworkInterfaces[1]; only.PrimaryIpv6 != nil || only.Ipv6AddressCount != nil {
 		t.Errorf("EFA without addresses in an IPv6 cluster: %+v", only)
 	}
-	given := make1(t, class, func(b *blueprint) { b.efas = 2 }).Data.NetworkInterfaces
+	given := makeTemplate(t, class, func(b *templateSpec) { b.efas = 2 }).Data.NetworkInterfaces
 	if len(given) != 2 || given[0].AssociatePublicIpAddress == nil || given[1].AssociatePublicIpAddress != nil || given[1].Ipv4PrefixCount != nil {
 		t.Errorf("the class's own: %+v", given)
 	}
@@ -120,7 +120,7 @@ func TestEnclaves(t *testing.T) {
 	} {
 		class := templateClass()
 		class.Spec.EnclaveOptions = tt.options
-		got := make1(t, class, nil).Data.EnclaveOptions
+		got := makeTemplate(t, class, nil).Data.EnclaveOptions
 		if (got != nil && *got.Enabled) != tt.want || got != nil && !tt.want {
 			t.Errorf("%s: enclave options are %+v", name, got)
 		}
@@ -128,32 +128,32 @@ func TestEnclaves(t *testing.T) {
 }
 
 func TestTemplateName(t *testing.T) {
-	base := make1(t, templateClass(), nil).Name
-	if again := make1(t, templateClass(), nil).Name; again != base {
+	base := makeTemplate(t, templateClass(), nil).Name
+	if again := makeTemplate(t, templateClass(), nil).Name; again != base {
 		t.Error("the same template has another name")
 	}
-	for what, change := range map[string]func(*blueprint){
-		"image": func(b *blueprint) { b.imageID = "ami-2" }, "user data": func(b *blueprint) { b.userData = "x" },
-		"tags": func(b *blueprint) { b.tags = nil }, "tenancy": func(b *blueprint) { b.tenancy = "dedicated" },
-		"capacity type": func(b *blueprint) { b.capacityType = "on-demand" }, "enclave": func(b *blueprint) {
+	for what, change := range map[string]func(*templateSpec){
+		"image": func(b *templateSpec) { b.imageID = "ami-2" }, "user data": func(b *templateSpec) { b.userData = "x" },
+		"tags": func(b *templateSpec) { b.tags = nil }, "tenancy": func(b *templateSpec) { b.tenancy = "dedicated" },
+		"capacity type": func(b *templateSpec) { b.capacityType = "on-demand" }, "enclave": func(b *templateSpec) {
 			b.class.Spec.EnclaveOptions = &awsv1.EnclaveOptions{Enabled: true}
 		},
 	} {
-		if make1(t, templateClass(), change).Name == base {
+		if makeTemplate(t, templateClass(), change).Name == base {
 			t.Errorf("another %s, the same name", what)
 		}
 	}
 }
 
-// drawer is a fake of EC2 with launch templates.
-type drawer struct {
+// templates is a fake of EC2 with launch templates.
+type templates struct {
 	mu    sync.Mutex // guards all below
 	names map[string]bool
 	calls []string
 	hang  chan struct{} // if not nil, a call for "slow" waits for it
 }
 
-func (d *drawer) DescribeLaunchTemplates(
+func (d *templates) DescribeLaunchTemplates(
 	ctx context.Context, in *ec2.DescribeLaunchTemplatesInput, _ ...func(*ec2.Options),
 ) (*ec2.DescribeLaunchTemplatesOutput, error) {
 	if d.hang != nil && slices.Contains(in.LaunchTemplateNames, "slow") {
@@ -180,7 +180,7 @@ func (d *drawer) DescribeLaunchTemplates(
 	return out, nil
 }
 
-func (d *drawer) CreateLaunchTemplate(
+func (d *templates) CreateLaunchTemplate(
 	_ context.Context, in *ec2.CreateLaunchTemplateInput, _ ...func(*ec2.Options),
 ) (*ec2.CreateLaunchTemplateOutput, error) {
 	d.mu.Lock()
@@ -190,7 +190,7 @@ func (d *drawer) CreateLaunchTemplate(
 	return &ec2.CreateLaunchTemplateOutput{}, nil
 }
 
-func (d *drawer) DeleteLaunchTemplate(
+func (d *templates) DeleteLaunchTemplate(
 	_ context.Context, in *ec2.DeleteLaunchTemplateInput, _ ...func(*ec2.Options),
 ) (*ec2.DeleteLaunchTemplateOutput, error) {
 	d.mu.Lock()
@@ -199,10 +199,10 @@ func (d *drawer) DeleteLaunchTemplate(
 	return &ec2.DeleteLaunchTemplateOutput{}, nil
 }
 
-func TestShelf(t *testing.T) {
+func TestTemplateStore(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	d := &drawer{names: map[string]bool{"left": true}}
-	s := NewShelf(d, "c", clock)
+	d := &templates{names: map[string]bool{"left": true}}
+	s := NewTemplateStore(d, "c", clock)
 	want := func(what string, calls ...string) {
 		t.Helper()
 		if !slices.Equal(d.calls, calls) {
@@ -226,9 +226,9 @@ func TestShelf(t *testing.T) {
 	want("five at once", "describe", "create")
 	ensure()
 	want("again")
-	s.Doubt([]string{"one"})
+	s.Invalidate("one")
 	ensure()
-	want("in doubt", "describe")
+	want("invalidated", "describe")
 
 	if err := s.Sweep(t.Context()); err != nil || !d.names["left"] {
 		t.Errorf("what was just seen first is swept: %v", err)
@@ -247,10 +247,10 @@ func TestShelf(t *testing.T) {
 	want("after removal", "describe", "create")
 }
 
-func TestShelfDoesNotWaitForOthers(t *testing.T) {
+func TestTemplateStoreDoesNotWaitForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &drawer{names: map[string]bool{}, hang: make(chan struct{})}
-		s := NewShelf(d, "c", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+		d := &templates{names: map[string]bool{}, hang: make(chan struct{})}
+		s := NewTemplateStore(d, "c", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 		done := make(chan error, 1)
 		go func() { done <- s.Ensure(t.Context(), []Template{{Name: "slow"}}) }()
 		synctest.Wait() // the creation of the template hangs

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
@@ -32,7 +35,15 @@ type Tagger struct {
 	Writer    Writer
 	Instances Tagging
 	Cluster   string
+	Clock     clock.PassiveClock
 }
+
+const (
+	// tagsLate is the time after its launch during which EC2 may not know an instance or its tags yet, and lookAgain the interval
+	// until the instance is read again then.
+	tagsLate  = 2 * time.Minute
+	lookAgain = 10 * time.Second
+)
 
 // taggers is how many instances are tagged at the same time.
 const taggers = 10
@@ -54,6 +65,9 @@ func (t *Tagger) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		awsv1.TagName: claim.Status.NodeName, awsv1.TagNodeClaim: claim.Name, awsv1.TagEKSClusterName: t.Cluster,
 	})
 	if errors.Is(err, cloud.ErrNotFound) {
+		if c := condition.Get(&claim, apiv1.ConditionTypeLaunched); c != nil && t.Clock.Since(c.LastTransitionTime.Time) < tagsLate {
+			return ctrl.Result{RequeueAfter: lookAgain}, nil
+		}
 		return ctrl.Result{}, nil // the instance does not exist, or is of another cluster; the annotations are not set
 	}
 	if err != nil {

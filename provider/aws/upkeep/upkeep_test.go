@@ -23,6 +23,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/api"
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -291,8 +292,10 @@ func TestTagger(t *testing.T) {
 	foreign.Tags["foreign"] = "yes"
 	a := &account{list: []instances.Instance{named, foreign}}
 	c := claim("one", "i-1")
-	k := kube(c, claim("lost", "i-2"), claim("forged", "i-3"))
-	tagger := &Tagger{Client: k, Writer: act.Writer{Client: k}, Instances: a, Cluster: "c"}
+	young := claim("young", "i-3")
+	condition.SetTrue(young, apiv1.ConditionTypeLaunched, now)
+	k := kube(c, claim("lost", "i-2"), claim("forged", "i-3"), young)
+	tagger := &Tagger{Client: k, Writer: act.Writer{Client: k}, Instances: a, Cluster: "c", Clock: clocktesting.NewFakePassiveClock(now)}
 	reconcile := func(name string) *apiv1.NodeClaim {
 		t.Helper()
 		if _, err := tagger.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}); err != nil {
@@ -314,6 +317,11 @@ func TestTagger(t *testing.T) {
 	a.tags = nil
 	if reconcile("one"); a.tags != nil {
 		t.Error("tagged twice")
+	}
+	// An instance that was just launched is read again, because EC2 may not return its tags yet.
+	again, err := tagger.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "young"}})
+	if err != nil || again.RequeueAfter == 0 || a.tags != nil {
+		t.Errorf("an instance without tags: again after %v, error %v, tags set %v", again.RequeueAfter, err, a.tags)
 	}
 	if got := reconcile("lost"); !due(got) {
 		t.Error("a claim whose instance is gone was annotated")

@@ -60,13 +60,13 @@ func TestDryRunsBySubnet(t *testing.T) {
 				offers = append(offers, model.Offering{Zone: z})
 			}
 			choice := Choice{Types: []*model.InstanceType{{Name: "m5.large"}}, Offers: [][]model.Offering{offers}}
-			g := group{members: []int{0}}
+			g := templateGroup{members: []int{0}}
 			g.template.Data = ec2types.RequestLaunchTemplateData{
 				NetworkInterfaces: []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{DeviceIndex: aws.Int32(0)}},
 			}
 			api := &runs{answers: map[string]error{"a": tt.answers[0], "b": tt.answers[1], "e": tt.answers[2]}}
 			l := &Launcher{Config: Config{Run: api}}
-			f, err := l.rehearseRun(t.Context(), Request{Class: class}, choice, g)
+			f, err := l.dryRunInstances(t.Context(), Request{Class: class}, choice, g)
 			got := f.Reason
 			switch {
 			case err != nil:
@@ -92,38 +92,38 @@ func TestDryRunsInACapacityBlock(t *testing.T) {
 		{Name: "p6.large", Offerings: []model.Offering{block("cr-1", "a", 2), block("cr-2", "b", 2)}},
 		{Name: "p6.small", Offerings: []model.Offering{block("cr-3", "b", 1)}},
 	}
-	choice := sample(types, awsv1.TenancyDefault)
+	choice := sampleChoice(types, awsv1.TenancyDefault)
 	if len(choice.Types) != 1 || choice.Types[0].Name != "p6.small" || choice.CapacityType != apiv1.CapacityTypeReserved {
 		t.Fatalf("the choice is %+v", choice)
 	}
 	class := templateClass()
 	class.Status.Subnets = []awsv1.Subnet{{ID: "in-a", Zone: "a"}, {ID: "in-b", Zone: "b"}}
-	g := group{members: []int{0}, reservation: reservationOf(choice.Offers[0][0])}
-	in := rehearsedFleet(Request{Class: class}, choice, []group{g})
+	g := templateGroup{members: []int{0}, reservation: reservationOf(choice.Offers[0][0])}
+	in := dryRunFleetInput(Request{Class: class}, choice, []templateGroup{g})
 	overrides := in.LaunchTemplateConfigs[0].Overrides
 	if len(overrides) != 1 || *overrides[0].SubnetId != "in-b" || in.TargetCapacitySpecification.DefaultTargetCapacityType != "capacity-block" {
 		t.Errorf("the fleet is for %v in %+v", in.TargetCapacitySpecification.DefaultTargetCapacityType, overrides)
 	}
 	onDemand := &model.InstanceType{Name: "m5.xlarge", Offerings: []model.Offering{{Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand, Price: 9}}}
-	if c := sample(append(types, onDemand), awsv1.TenancyDefault); c.Types[0] != onDemand || c.CapacityType != apiv1.CapacityTypeOnDemand {
+	if c := sampleChoice(append(types, onDemand), awsv1.TenancyDefault); c.Types[0] != onDemand || c.CapacityType != apiv1.CapacityTypeOnDemand {
 		t.Errorf("with another type, the choice is %+v", c)
 	}
 }
 
 // A dry run for which EC2 does not find the launch template makes the next check look for the template again.
-func TestDryRunDoubtsTemplates(t *testing.T) {
+func TestDryRunInvalidatesTemplates(t *testing.T) {
 	class := templateClass()
 	class.Status.Subnets = []awsv1.Subnet{{ID: "a", Zone: "a"}}
 	choice := Choice{Types: []*model.InstanceType{{Name: "m5.large"}}, Offers: [][]model.Offering{{{Zone: "a"}}}}
-	g := group{members: []int{0}, template: Template{Name: "gone", Data: ec2types.RequestLaunchTemplateData{
+	g := templateGroup{members: []int{0}, template: Template{Name: "gone", Data: ec2types.RequestLaunchTemplateData{
 		NetworkInterfaces: []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{DeviceIndex: aws.Int32(0)}},
 	}}}
-	shelf := NewShelf(nil, "c", clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
-	k := shelf.slot("gone")
-	k.sure = shelf.clock.Now()
+	store := NewTemplateStore(nil, "c", clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
+	e := store.use("gone")
+	e.seen = store.clock.Now()
 	api := &runs{answers: map[string]error{"a": &smithy.GenericAPIError{Code: fault.NoLaunchTemplate}}}
-	l := &Launcher{Config: Config{Run: api, Shelf: shelf}}
-	if f, err := l.rehearseRun(t.Context(), Request{Class: class}, choice, g); err != nil || f.Again == 0 || shelf.fresh(k) {
-		t.Errorf("result is %+v, %v; the template counts as existing: %v", f, err, shelf.fresh(k))
+	l := &Launcher{Config: Config{Run: api, Templates: store}}
+	if f, err := l.dryRunInstances(t.Context(), Request{Class: class}, choice, g); err != nil || f.Again == 0 || store.exists(e) {
+		t.Errorf("result is %+v, %v; the template counts as existing: %v", f, err, store.exists(e))
 	}
 }

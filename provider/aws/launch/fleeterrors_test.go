@@ -15,24 +15,24 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/placement"
 )
 
-func fleetError(code, message string) ec2types.CreateFleetError {
+func apiError(code, message string) ec2types.CreateFleetError {
 	return ec2types.CreateFleetError{ErrorCode: aws.String(code), ErrorMessage: aws.String(message)}
 }
 
 func TestOutcome(t *testing.T) {
-	ice := fleetError("InsufficientInstanceCapacity", "none left")
+	ice := apiError("InsufficientInstanceCapacity", "none left")
 	for _, tt := range []struct {
 		name   string
 		errs   []ec2types.CreateFleetError
 		reason string // reason of the LaunchError; empty for an InsufficientCapacityError
 	}{
-		{"only capacity", []ec2types.CreateFleetError{ice, fleetError("UnfulfillableCapacity", "")}, ""},
-		{"the spot role", []ec2types.CreateFleetError{fleetError("AuthFailure.ServiceLinkedRoleCreationNotPermitted", "")}, ""},
-		{"capacity and something else", []ec2types.CreateFleetError{ice, fleetError("UnauthorizedOperation", "no")}, "Unauthorized"},
-		{"an image that is gone", []ec2types.CreateFleetError{fleetError("InvalidAMIID.NotFound", "")}, "AMINotFound"},
-		{"two networks", []ec2types.CreateFleetError{fleetError("InvalidParameter", "sg-1 and subnet-1 belong to different networks")},
+		{"only capacity", []ec2types.CreateFleetError{ice, apiError("UnfulfillableCapacity", "")}, ""},
+		{"the spot role", []ec2types.CreateFleetError{apiError("AuthFailure.ServiceLinkedRoleCreationNotPermitted", "")}, ""},
+		{"capacity and something else", []ec2types.CreateFleetError{ice, apiError("UnauthorizedOperation", "no")}, "Unauthorized"},
+		{"an image that is gone", []ec2types.CreateFleetError{apiError("InvalidAMIID.NotFound", "")}, "AMINotFound"},
+		{"two networks", []ec2types.CreateFleetError{apiError("InvalidParameter", "sg-1 and subnet-1 belong to different networks")},
 			"SecurityGroupSubnetVPCMismatch"},
-		{"something new", []ec2types.CreateFleetError{fleetError("Whatever", "")}, "LaunchFailed"},
+		{"something new", []ec2types.CreateFleetError{apiError("Whatever", "")}, "LaunchFailed"},
 		{"nothing at all", nil, "LaunchFailed"},
 	} {
 		err := outcomeError(tt.errs)
@@ -50,7 +50,7 @@ func TestOutcome(t *testing.T) {
 // The errors of a fleet call are in one line, equal ones once, at most three.
 func TestOutcomeText(t *testing.T) {
 	ice := func(message string) ec2types.CreateFleetError {
-		return fleetError("InsufficientInstanceCapacity", message)
+		return apiError("InsufficientInstanceCapacity", message)
 	}
 	for _, tt := range []struct {
 		errs []ec2types.CreateFleetError
@@ -73,8 +73,8 @@ func TestRefusalsInAPlacementGroup(t *testing.T) {
 	for _, code := range []string{"Unsupported", "InsufficientInstanceCapacity"} {
 		shortages := catalog.NewShortages(clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
 		l := &Launcher{Config: Config{Shortages: shortages}}
-		o := &order{Request: Request{Group: &placement.Group{ID: "pg-1"}}, choice: Choice{CapacityType: apiv1.CapacityTypeOnDemand}}
-		l.learn([]*order{o}, complaint{code: code, zone: "a", instanceType: "m5.large"})
+		o := &order{Request: Request{PlacementGroup: &placement.Group{ID: "pg-1"}}, choice: Choice{CapacityType: apiv1.CapacityTypeOnDemand}}
+		l.recordUnavailable(o, fleetError{code: code, zone: "a", instanceType: "m5.large"})
 		for group, want := range map[string]bool{"pg-1": true, "pg-2": false, "": false} {
 			ask := catalog.Ask{Type: "m5.large", Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand, Place: catalog.Place{Group: group}}
 			if got := shortages.Known(ask); got != want {
@@ -96,7 +96,7 @@ func TestUnsupported(t *testing.T) {
 		shortages := catalog.NewShortages(clock)
 		l := &Launcher{Config: Config{Shortages: shortages}}
 		o := &order{choice: Choice{CapacityType: apiv1.CapacityTypeOnDemand}}
-		l.learn([]*order{o}, complaint{code: "Unsupported", text: text, zone: "a", instanceType: "m5.large"})
+		l.recordUnavailable(o, fleetError{code: "Unsupported", text: text, zone: "a", instanceType: "m5.large"})
 		ask := catalog.Ask{Type: "m5.large", Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand}
 		clock.Step(want - time.Second)
 		if !shortages.Known(ask) {
@@ -113,8 +113,8 @@ func TestUnsupported(t *testing.T) {
 func TestFullSpreadGroup(t *testing.T) {
 	shortages := catalog.NewShortages(clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
 	l := &Launcher{Config: Config{Shortages: shortages}}
-	o := &order{Request: Request{Group: &placement.Group{ID: "pg-1"}}, choice: Choice{CapacityType: apiv1.CapacityTypeOnDemand}}
-	l.learn([]*order{o}, complaint{
+	o := &order{Request: Request{PlacementGroup: &placement.Group{ID: "pg-1"}}, choice: Choice{CapacityType: apiv1.CapacityTypeOnDemand}}
+	l.recordUnavailable(o, fleetError{
 		code: "InsufficientInstanceCapacity", text: "You've reached the " + spreadLimit + ".", zone: "a", instanceType: "m5.large",
 	})
 	for _, tt := range []struct {
@@ -136,8 +136,8 @@ func TestFullSpreadGroup(t *testing.T) {
 func TestRefusalsInAPartition(t *testing.T) {
 	shortages := catalog.NewShortages(clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
 	l := &Launcher{Config: Config{Shortages: shortages}}
-	o := &order{Request: Request{Group: &placement.Group{ID: "pg-1", Partitions: 3}}, choice: Choice{CapacityType: apiv1.CapacityTypeOnDemand, Partition: "2"}}
-	l.learn([]*order{o}, complaint{code: "InsufficientInstanceCapacity", zone: "a", instanceType: "m5.large"})
+	o := &order{Request: Request{PlacementGroup: &placement.Group{ID: "pg-1", Partitions: 3}}, choice: Choice{CapacityType: apiv1.CapacityTypeOnDemand, Partition: "2"}}
+	l.recordUnavailable(o, fleetError{code: "InsufficientInstanceCapacity", zone: "a", instanceType: "m5.large"})
 	for partition, want := range map[string]bool{"1": false, "2": true, "3": false} {
 		ask := catalog.Ask{Type: "m5.large", Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand, Place: catalog.Place{Group: "pg-1", Partition: partition}}
 		if got := shortages.Known(ask); got != want {
