@@ -65,14 +65,26 @@ func call[Q, A any](
 	if p.info != nil {
 		p.config.Metrics.called(p.name(), method, status.Code(err), p.config.Clock.Since(start))
 	}
-	if ctx.Err() != nil && err != nil {
-		return answer, ctx.Err() // the caller has cancelled the call, which says nothing about the provider
+	if ended := endOf(ctx); ended != nil && err != nil {
+		return answer, ended // the caller has ended the call, which says nothing about the provider
 	}
 	// A launch may take long without any fault of the provider.
 	if !(method == createMethod && status.Code(err) == codes.DeadlineExceeded) {
 		p.heard(ctx, start, err)
 	}
 	return answer, p.said(err)
+}
+
+// endOf returns the error of a context that has ended, or whose deadline has passed. The server knows the deadline too and
+// ends the call at the same moment, so the call can fail before the context has its error.
+func endOf(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // said converts the error of a call to one that is shown to users. If the provider cannot be reached or does not
