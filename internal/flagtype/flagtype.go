@@ -4,6 +4,7 @@ package flagtype
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/spf13/pflag"
@@ -31,7 +32,8 @@ func (b *boolean) Set(text string) error {
 	return nil
 }
 
-// CPU adds a flag for an amount of cpu, written as a quantity of Kubernetes and kept in millicores.
+// CPU adds a flag for an amount of cpu, written as a quantity of Kubernetes and kept in millicores. An amount that does not fit
+// is kept as the largest or smallest one, so that a check of the range finds it.
 func CPU(fs *pflag.FlagSet, milli *int64, name string, value int64, usage string) {
 	*milli = value
 	fs.Var((*cpu)(milli), name, usage)
@@ -49,7 +51,16 @@ func (c *cpu) Set(text string) error {
 	if err != nil {
 		return fmt.Errorf("%q is not a quantity: use for example 64 or 500m", text)
 	}
-	*c = cpu(q.MilliValue())
+	most := resource.NewMilliQuantity(math.MaxInt64, resource.DecimalSI)
+	least := resource.NewMilliQuantity(math.MinInt64, resource.DecimalSI)
+	switch { // MilliValue overflows, or returns 0, if the result does not fit into 64 bits
+	case q.Cmp(*most) >= 0:
+		*c = math.MaxInt64
+	case q.Cmp(*least) <= 0:
+		*c = math.MinInt64
+	default:
+		*c = cpu(q.MilliValue())
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package flagtype
 
 import (
+	"math"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -25,7 +26,10 @@ func TestCPU(t *testing.T) {
 	if d := fs.Lookup("cpu").DefValue; d != "0" {
 		t.Errorf("default is %q", d)
 	}
-	for text, want := range map[string]int64{"64": 64_000, "1500m": 1500, "-1": -1000} {
+	for text, want := range map[string]int64{
+		"64": 64_000, "1500m": 1500, "-1": -1000, "1E": math.MaxInt64, "1e16": math.MaxInt64, "18446744073709553": math.MaxInt64,
+		"99999999999999999999": math.MaxInt64, "1e30": math.MaxInt64, "-10E": math.MinInt64, "9223372036854775807m": math.MaxInt64,
+	} {
 		if err := fs.Set("cpu", text); err != nil || milli != want {
 			t.Errorf("%s: %d, %v", text, milli, err)
 		}

@@ -9,15 +9,17 @@ import (
 	"github.com/karpenter-go/karpenter/engine/cost"
 )
 
-// Other is the name for all namespaces, owners and labels that exceed the maximum number of keys.
+// Other stands for the namespaces, owners, labels and NodePools that exceed the maximum number of keys.
 const Other = "other"
 
-// If a bucket has maxKeys keys, amounts with new keys are added to their coarse keys (see coarse). If it has twice as many,
-// the pool becomes Other, too. When the next bucket begins, at most the keptKeys largest amounts keep their namespace,
-// owner and label (see compact).
+// The bucket of the current period has keys as they are while there are fewer than maxKeys. After that, new keys lose their
+// owner, then their label, their namespace and their place (see coarse). When the next bucket begins, the keptKeys largest amounts
+// keep their keys. The others lose as little as possible (see condense). With these numbers a month of buckets fits in maxEncoded.
 const (
-	maxKeys  = 1000
-	keptKeys = 250
+	maxKeys        = 1000
+	keptKeys       = 250
+	keptLabels     = 100
+	keptNamespaces = 200
 )
 
 // A Bucket has the dollars of one period, by key.
@@ -97,25 +99,26 @@ func (b *Book) push(i int, fresh *Bucket) {
 }
 
 func (b *Bucket) add(k cost.Key, dollars float64) {
-	if _, known := b.Dollars[k]; !known {
-		if len(b.Dollars) >= maxKeys {
-			k = coarse(k)
+	for i, most := range [...]int{maxKeys, maxKeys + keptKeys, maxKeys + 2*keptKeys, 2 * maxKeys} {
+		if _, known := b.Dollars[k]; known || len(b.Dollars) < most {
+			break
 		}
-		if len(b.Dollars) >= 2*maxKeys {
-			k = cost.Key{Kind: k.Kind, Pool: Other, Cause: k.Cause}
-		}
+		k = coarse(k, i+1)
 	}
 	b.Dollars[k] += dollars
 }
 
-// coarse returns k with Other in place of a namespace with its owner, and of a label, because the number of their values is
-// not bounded. Empty fields stay empty.
-func coarse(k cost.Key) cost.Key {
-	if k.Namespace != "" {
-		k.Namespace, k.Owner = Other, Other
+// coarse returns k with Other in place of fields whose number of values is not bounded. The first step replaces the owner, the
+// second also the label, the third also the namespace. The fourth step replaces the NodePool, too, and omits zone and capacity
+// type. Empty fields stay empty.
+func coarse(k cost.Key, steps int) cost.Key {
+	for i, field := range [...]*string{&k.Owner, &k.Label, &k.Namespace, &k.Pool} {
+		if i < steps && *field != "" {
+			*field = Other
+		}
 	}
-	if k.Label != "" {
-		k.Label = Other
+	if steps > 3 {
+		k.Zone, k.CapacityType = "", ""
 	}
 	return k
 }
@@ -133,21 +136,38 @@ func (b *Bucket) merge(o *Bucket) {
 	b.compact()
 }
 
-// compact bounds the number of keys. It keeps the keptKeys largest amounts, and adds all others to their coarse keys. Keys
-// of idle capacity and overhead have no namespace, owner and label, so compact does not change them.
-func (b *Bucket) compact() {
-	if len(b.Dollars) <= keptKeys {
+// compact bounds the number of keys.
+func (b *Bucket) compact() { condense(b.Dollars, keptKeys) }
+
+// condense bounds the number of keys. The largest amounts, as many as the parameter most, keep their keys. The others lose their
+// owner. Of the keys without owner, the keptLabels largest keep their label. Of those without label, the keptNamespaces largest
+// keep their namespace.
+// Keys of idle and reserved capacity have no namespace, owner and label, so condense does not change them.
+func condense[V float64 | cost.Micros](sums map[cost.Key]V, most int) {
+	if len(sums) <= most {
 		return
 	}
-	keys := slices.Collect(maps.Keys(b.Dollars))
-	slices.SortFunc(keys, func(k, l cost.Key) int {
-		return cmp.Or(cmp.Compare(b.Dollars[l], b.Dollars[k]), k.Compare(l))
+	fold(sums, most, 1, func(cost.Key) bool { return true })
+	fold(sums, keptLabels, 2, func(k cost.Key) bool { return k.Owner == Other && k.Label != "" && k.Label != Other })
+	fold(sums, keptNamespaces, 3, func(k cost.Key) bool {
+		return k.Owner == Other && (k.Label == "" || k.Label == Other) && k.Namespace != Other
 	})
-	for _, k := range keys[keptKeys:] {
-		if c := coarse(k); c != k {
-			v := b.Dollars[k]
-			delete(b.Dollars, k)
-			b.Dollars[c] += v
+}
+
+// fold adds the amounts of the selected keys, except for the largest ones, to their coarse keys.
+func fold[V float64 | cost.Micros](sums map[cost.Key]V, most, steps int, selected func(cost.Key) bool) {
+	var keys []cost.Key
+	for k := range sums {
+		if selected(k) {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(k, l cost.Key) int { return cmp.Or(cmp.Compare(sums[l], sums[k]), k.Compare(l)) })
+	for _, k := range keys[min(most, len(keys)):] {
+		if c := coarse(k, steps); c != k {
+			v := sums[k]
+			delete(sums, k)
+			sums[c] += v
 		}
 	}
 }

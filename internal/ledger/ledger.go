@@ -305,7 +305,7 @@ func Floor(s *model.Snapshot, d Decision) float64 {
 func floorOf(s *model.Snapshot, price func(*model.Node) (cost.Micros, bool), d Decision) cost.Micros {
 	waste := make(map[string]cost.Micros, len(d.Blocked))
 	for _, b := range d.Blocked {
-		waste[b.Node.Name] = cost.MicrosOf(b.Worth)
+		waste[b.Node.Name] = cost.MicrosOf(b.Waste)
 	}
 	commands := make(map[string]int, len(d.Commands))
 	removed := make([]cost.Micros, len(d.Commands)) // the price of the nodes of each command

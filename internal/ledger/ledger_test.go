@@ -445,3 +445,103 @@ func TestCommitmentsOverTime(t *testing.T) {
 		t.Errorf("after the end: %+v", list)
 	}
 }
+
+// The dollars of a namespace and of a team are complete in a cluster with too many workloads to keep the dollars of each one.
+func TestNamespacesOfManyWorkloads(t *testing.T) {
+	metrics := telemetry.NewMetrics(prometheus.NewRegistry(), nil).Cost
+	l := ledger.New(metrics, "team")
+	l.Begin()
+	c := scenario.Cluster{
+		Pools: []scenario.Pool{{Name: "default"}},
+		Types: []scenario.Type{{Name: "huge", CPU: "400", Memory: "4Ti", Price: 36, Zones: []string{"a", "b", "c"}}},
+	}
+	for _, zone := range c.Types[0].Zones {
+		node := scenario.Node{Name: zone, Pool: "default", Type: "huge", Zone: zone, Conditions: []string{"Consolidatable"}}
+		for i := range 6 * 400 {
+			node.Pods = append(node.Pods, scenario.Pod{
+				Name: fmt.Sprint("p", i, zone), Space: fmt.Sprint("space", i%6), CPU: fmt.Sprintf("%dm", 50+i%40), Memory: "100Mi",
+				Labels: map[string]string{"team": fmt.Sprint("team", i%3)},
+			})
+		}
+		c.Nodes = append(c.Nodes, node)
+	}
+	s := snapshot(t, c, at(0))
+	for i := range 45 { // some of the periods are merged into hours
+		l.Observe(s.At(at(5*float64(i))), ledger.Decision{})
+	}
+	saved := l.Save()
+	for _, b := range saved.Tiers[1] {
+		if n := len(b.Amounts); n > 550 {
+			t.Errorf("%d amounts are stored for an hour", n)
+		}
+	}
+	teams := map[string]float64{}
+	r := saved.Report(ledger.Query{})
+	if len(r.Rows) != 6 {
+		t.Errorf("rows: %+v", r.Rows)
+	}
+	for _, row := range r.Rows {
+		want := testutil.ToFloat64(metrics.NamespaceDollarsTotal.WithLabelValues(row.Key))
+		if math.Abs(row.Dollars-want) > 1e-6 || want == 0 {
+			t.Errorf("%s: $%v, the metric has %v", row.Key, row.Dollars, want)
+		}
+		number := row.Key[len(row.Key)-1] - '0'
+		teams[fmt.Sprint("team", number%3)] += row.Dollars
+	}
+	for _, row := range saved.Report(ledger.Query{By: []cost.Field{cost.ByLabel}}).Rows {
+		if math.Abs(row.Dollars-teams[row.Key]) > 1e-6 {
+			t.Errorf("%s: $%v, want %v", row.Key, row.Dollars, teams[row.Key])
+		}
+	}
+}
+
+// The 51st namespace gets series of its own if one of the first 50 has had no pods for an hour. That one loses its series.
+func TestSeriesOfNamespacesThatEnded(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	l := ledger.New(telemetry.NewMetrics(reg, nil).Cost, "")
+	l.Begin()
+	node := scenario.Node{Name: "n", Pool: "default", Type: "huge", Conditions: []string{"Consolidatable"}}
+	c := scenario.Cluster{
+		Pools: []scenario.Pool{{Name: "default"}},
+		Types: []scenario.Type{{Name: "huge", CPU: "400", Memory: "4Ti", Price: 36}},
+	}
+	observe := func(minute float64, spaces ...string) {
+		node.Pods = nil
+		for _, space := range spaces {
+			node.Pods = append(node.Pods, scenario.Pod{Name: "p", Space: space, CPU: "1", Memory: "1Gi"})
+		}
+		c.Nodes = []scenario.Node{node}
+		l.Observe(snapshot(t, c, at(minute)), ledger.Decision{})
+	}
+	series := func() (names []string) {
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() != "karpenter_cost_namespace_dollars_total" {
+				continue
+			}
+			for _, m := range f.GetMetric() {
+				names = append(names, m.GetLabel()[0].GetValue())
+			}
+		}
+		return names
+	}
+	var first []string
+	for i := range 50 {
+		first = append(first, fmt.Sprintf("space%02d", i))
+	}
+	observe(0, first...)
+	observe(1, first...)
+	observe(2, append([]string{"soon"}, first[1:]...)...) // space00 has ended
+	observe(3, append([]string{"soon"}, first[1:]...)...)
+	if got := series(); len(got) != 51 || slices.Contains(got, "soon") || !slices.Contains(got, ledger.Other) {
+		t.Errorf("after two minutes: %v", got)
+	}
+	observe(63, append([]string{"late"}, first[1:]...)...)
+	observe(64, append([]string{"late"}, first[1:]...)...)
+	if got := series(); len(got) != 51 || !slices.Contains(got, "late") || slices.Contains(got, "space00") || !slices.Contains(got, "space01") {
+		t.Errorf("after an hour: %v", got)
+	}
+}

@@ -124,7 +124,7 @@ func (p *Predictions) place(s *model.Snapshot, m *telemetry.CostMetrics) {
 		}
 	}
 	p.promises = map[string]string{}
-	for key, node := range s.Promises {
+	for key, node := range s.Targets {
 		if pod, ok := s.Pods.Get(key); ok && !pod.Bound() {
 			p.promises[key] = node
 		}

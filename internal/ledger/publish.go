@@ -3,6 +3,9 @@ package ledger
 import (
 	"cmp"
 	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/karpenter-go/karpenter/engine/cost"
 )
@@ -13,24 +16,56 @@ const (
 	maxPools      = 200
 )
 
+// retired is the time without amounts after which a name can lose its series to another name. Prometheus has read the last amounts
+// by then.
+const retired = time.Hour
+
 // shown has the names with series of their own, and in due the amounts that are not yet added to counters. Counters cannot
 // decrease, so a negative correction is subtracted from later amounts.
 type shown struct {
-	namespaces, pools map[string]bool
+	namespaces, pools names
 	due               map[cost.Key]float64
 }
 
-// name returns text, and adds it to the known names. If text is not known and at least `most` names are known, it returns
-// Other.
-func name(known *map[string]bool, text string, most int) string {
-	if *known == nil {
-		*known = map[string]bool{}
+// names has the names with series of their own, with the last time at which each had an amount.
+type names map[string]time.Time
+
+// label returns text if it has series of its own, which it gets if fewer than `most` names have some. Otherwise it takes the place
+// of the name without an amount for the longest time, if that is at least retired. free then removes the counters of that name. If
+// there is no place, label returns Other.
+func (n *names) label(text string, now time.Time, most int, free func(name string)) string {
+	if *n == nil {
+		*n = names{}
 	}
-	if !(*known)[text] && len(*known) >= most {
-		return Other
+	if _, known := (*n)[text]; !known && len(*n) >= most {
+		oldest, since := "", now.Add(-retired)
+		for name, at := range *n {
+			if at.Before(since) || at.Equal(since) && (oldest == "" || name < oldest) {
+				oldest, since = name, at
+			}
+		}
+		if oldest == "" {
+			return Other
+		}
+		delete(*n, oldest)
+		free(oldest)
 	}
-	(*known)[text] = true
+	(*n)[text] = now
 	return text
+}
+
+// namespace returns the label of the series for the namespace, which has an amount.
+func (l *Ledger) namespace(name string) string {
+	return l.shown.namespaces.label(name, l.last, maxNamespaces, func(old string) {
+		l.Metrics.NamespaceDollarsTotal.DeleteLabelValues(old)
+	})
+}
+
+// pool returns the label of the series for the NodePool, which has an amount.
+func (l *Ledger) pool(name string) string {
+	return l.shown.pools.label(name, l.last, maxPools, func(old string) {
+		l.Metrics.DollarsTotal.DeletePartialMatch(prometheus.Labels{"nodepool": old})
+	})
 }
 
 // add records an amount that is to be published.
@@ -57,9 +92,9 @@ func (l *Ledger) publish() {
 			continue
 		}
 		if k.Kind == "" {
-			m.NamespaceDollarsTotal.WithLabelValues(name(&l.shown.namespaces, k.Namespace, maxNamespaces)).Add(dollars)
+			m.NamespaceDollarsTotal.WithLabelValues(l.namespace(k.Namespace)).Add(dollars)
 		} else {
-			m.DollarsTotal.WithLabelValues(name(&l.shown.pools, k.Pool, maxPools), k.CapacityType, string(k.Kind), string(k.Cause)).Add(dollars)
+			m.DollarsTotal.WithLabelValues(l.pool(k.Pool), k.CapacityType, string(k.Kind), string(k.Cause)).Add(dollars)
 		}
 		delete(l.shown.due, k)
 	}
@@ -84,7 +119,7 @@ func (l *Ledger) publishRates() {
 	rates, namespaces := map[cost.Key]cost.Micros{}, map[string]cost.Micros{}
 	for _, p := range l.now.Parts {
 		k := p.Key
-		rates[cost.Key{Kind: k.Kind, Pool: name(&l.shown.pools, k.Pool, maxPools), CapacityType: k.CapacityType, Cause: k.Cause}] += p.Rate
+		rates[cost.Key{Kind: k.Kind, Pool: l.pool(k.Pool), CapacityType: k.CapacityType, Cause: k.Cause}] += p.Rate
 		if k.Kind == cost.Workload {
 			namespaces[k.Namespace] += p.Rate
 		}
@@ -100,7 +135,7 @@ func (l *Ledger) publishRates() {
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(namespaces[b], namespaces[a]), cmp.Compare(a, b)) })
 	m.NamespaceDollarsPerHour.Reset()
 	for _, n := range names {
-		m.NamespaceDollarsPerHour.WithLabelValues(name(&l.shown.namespaces, n, maxNamespaces)).Add(namespaces[n].Dollars())
+		m.NamespaceDollarsPerHour.WithLabelValues(l.namespace(n)).Add(namespaces[n].Dollars())
 	}
 	l.publishCommitments()
 	m.FloorDollarsPerHour.WithLabelValues().Set(l.floor.Dollars())

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -59,8 +60,16 @@ type savedBucket struct {
 
 // A savedAmount is an amount with the fields of its key, in the order of cost.Key.
 type savedAmount struct {
-	Key     [8]string `json:"k"`
-	Dollars float64   `json:"d"`
+	Key     [8]string    `json:"k"`
+	Dollars savedDollars `json:"d"`
+}
+
+// savedDollars are encoded with ten digits. Compression cannot reduce further digits, so they would be most of the data.
+type savedDollars float64
+
+// MarshalJSON implements json.Marshaler.
+func (d savedDollars) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(d), 'g', 10, 64), nil
 }
 
 func packKey(k cost.Key) [8]string {
@@ -86,7 +95,7 @@ func (l *Ledger) Save() Saved {
 		for _, b := range t.list {
 			x := savedBucket{Start: b.Start.UTC(), End: b.End.UTC(), Used: maps.Clone(b.Used)}
 			for k, v := range b.Dollars {
-				x.Amounts = append(x.Amounts, savedAmount{packKey(k), v})
+				x.Amounts = append(x.Amounts, savedAmount{packKey(k), savedDollars(v)})
 			}
 			slices.SortFunc(x.Amounts, func(a, b savedAmount) int { return unpackKey(a.Key).Compare(unpackKey(b.Key)) })
 			list = append(list, x)
@@ -121,21 +130,17 @@ func (p *Predictions) copy() Predictions {
 	return out
 }
 
-// few keeps the maxKeys largest parts. It adds up the others under their coarse keys. If it adds up parts, the result
-// is in the order of keys.
+// few bounds the number of parts (see condense). The maxKeys largest keep their keys. If it adds up parts, the result is in the
+// order of keys.
 func few(parts []cost.Part) []cost.Part {
 	if len(parts) <= maxKeys {
 		return slices.Clone(parts)
 	}
-	byRate := slices.Clone(parts)
-	slices.SortStableFunc(byRate, func(a, b cost.Part) int { return int(min(1, max(-1, b.Rate-a.Rate))) })
-	sums := map[cost.Key]cost.Micros{}
-	for i, p := range byRate {
-		if i >= maxKeys {
-			p.Key = coarse(p.Key)
-		}
+	sums := make(map[cost.Key]cost.Micros, len(parts))
+	for _, p := range parts {
 		sums[p.Key] += p.Rate
 	}
+	condense(sums, maxKeys)
 	out := make([]cost.Part, 0, len(sums))
 	for k, rate := range sums {
 		out = append(out, cost.Part{Key: k, Rate: rate})
@@ -232,7 +237,7 @@ func (s Saved) book() *Book {
 		for _, x := range list {
 			own := &Bucket{Start: x.Start, End: x.End, Dollars: make(map[cost.Key]float64, len(x.Amounts)), Used: maps.Clone(x.Used)}
 			for _, a := range x.Amounts {
-				own.Dollars[unpackKey(a.Key)] += a.Dollars
+				own.Dollars[unpackKey(a.Key)] += float64(a.Dollars)
 			}
 			b.tiers[i].list = append(b.tiers[i].list, own)
 		}

@@ -84,6 +84,18 @@ func TestPanels(t *testing.T) {
 			{`karpenter_cost_namespace_dollars_total{exported_namespace="web",` + target + `}`, "100+1x20"},
 			{`karpenter_cost_namespace_dollars_total{exported_namespace="shop",` + target + `}`, "100+2x20"},
 		}, namespaces("Dollars by namespace", 20, 10)},
+		{"distance to the lower bound", "1m", []series{
+			{`karpenter_cost_dollars_per_hour{kind="workload",` + target + `}`, "3x20"},
+			{`karpenter_cost_dollars_per_hour{kind="idle",` + target + `}`, "3x20"},
+			{`karpenter_cost_floor_dollars_per_hour{` + target + `}`, "4x20"},
+		}, []query{{queryOf(t, "karpenter-cost", "Above the lower bound"), "10m", []sample{{`{}`, 0.5}}}}},
+		{"evictions of consolidation only", "1m", []series{
+			{`karpenter_savings_evictions_total{reason="underutilized",decision="delete",` + target + `}`, "6x20"},
+			{`karpenter_savings_evictions_total{reason="drifted",decision="replace",` + target + `}`, "100x20"},
+			{`karpenter_savings_realized_dollars_per_hour{reason="underutilized",decision="delete",` + target + `}`, "2x20"},
+			{`karpenter_savings_realized_dollars_per_hour{reason="empty",decision="delete",` + target + `}`, "1x20"},
+			{`karpenter_savings_realized_dollars_per_hour{reason="drifted",decision="replace",` + target + `}`, "-2x20"},
+		}, []query{{queryOf(t, "karpenter-cost", "Evictions for a dollar per hour"), "10m", []sample{{`{}`, 2}}}}},
 		{"nodes with their own series", "1m", append([]series{
 			{`karpenter_nodes_allocatable{node_name="a",instance_type="m7a.large",` + cpu + `}`, "1.9x20"},
 			{`karpenter_nodes_allocatable{node_name="b",instance_type="m7a.large",` + cpu + `}`, "1.9x20"},

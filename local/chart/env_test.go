@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,60 @@ func TestSettingsAreTemplates(t *testing.T) {
 	}
 	if role := files["karpenter/templates/role.yaml"]; !strings.Contains(role, `resourceNames: ["karpenter-lease"]`) {
 		t.Errorf("the Role names another lease:\n%s", role)
+	}
+}
+
+// A value that is null has its default, and so has a group of values. Terraform passes null for variables that are not set.
+func TestNullIsTheDefault(t *testing.T) {
+	rendered := func(t *testing.T, path ...string) string {
+		t.Helper()
+		v := map[string]any{}
+		set(v, []string{"settings", "clusterName"}, "demo")
+		if len(path) > 0 {
+			set(v, path, nil)
+		}
+		files, err := Render(load(t, "karpenter"), release(v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Join(files)
+	}
+	want := rendered(t)
+	var check func(value any, path ...string)
+	check = func(value any, path ...string) {
+		if name := strings.Join(path, "."); name != "settings" && name != "settings.clusterName" {
+			t.Run(name, func(t *testing.T) {
+				if diff := cmp.Diff(want, rendered(t, path...)); diff != "" {
+					t.Errorf("rendered otherwise (-without the value +with null):\n%s", diff)
+				}
+			})
+		}
+		if group, ok := value.(map[string]any); ok {
+			for key, value := range group {
+				check(value, append(slices.Clone(path), key)...)
+			}
+		}
+	}
+	for _, group := range []string{"settings", "extraPermissions", "serviceAccount"} {
+		check(load(t, "karpenter").Values[group], group)
+	}
+}
+
+// Numbers are rendered with all digits. The flags accept no exponent.
+func TestLargeNumbers(t *testing.T) {
+	environment := variables(t, map[string]any{"settings": map[string]any{
+		"clusterName": "demo", "maxLaunchesPerMinute": 1e6, "maxDisruptionsPerMinute": 2e6, "maxReplacementsPerMinute": 12345678.0,
+		"metricsDetailMaxNodes": 1e6, "maxNodeCPU": 1e6, "reservedENIs": 1e6, "vmMemoryOverheadPercent": 0.05, "nodeOverheadCost": 0.25,
+		"newNodeHeadroom": 0.125,
+	}})
+	for name, want := range map[string]string{
+		"MAX_LAUNCHES_PER_MINUTE": "1000000", "MAX_DISRUPTIONS_PER_MINUTE": "2000000", "MAX_REPLACEMENTS_PER_MINUTE": "12345678",
+		"METRICS_DETAIL_MAX_NODES": "1000000", "MAX_NODE_CPU": "1000000", "RESERVED_ENIS": "1000000", "VM_MEMORY_OVERHEAD_PERCENT": "0.05",
+		"NODE_OVERHEAD_COST": "0.25", "NEW_NODE_HEADROOM": "0.125",
+	} {
+		if got := environment[name].Value; got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
 	}
 }
 

@@ -51,14 +51,19 @@ func TestPermissionsOfVariables(t *testing.T) {
 	services := []string{"list /services", "watch /services", "list /replicationcontrollers", "watch /replicationcontrollers"}
 	spread := slices.Concat(workloads, services)
 	always := []string{"list resource.k8s.io/resourceslices", "watch resource.k8s.io/resourceslices"}
+	devices := []string{"list resource.k8s.io/resourceclaims", "list resource.k8s.io/resourceclaimtemplates"}
+	reviews := []string{"create authentication.k8s.io/tokenreviews", "create authorization.k8s.io/subjectaccessreviews"}
 	gates := func(value string) string {
 		return `{settings: {clusterName: demo}, controller: {env: [{name: A}, {name: FEATURE_GATES, value: "` + value + `"}]}}`
+	}
+	variables := func(names ...string) string {
+		return `{settings: {clusterName: demo}, controller: {env: [{name: ` + strings.Join(names, "}, {name: ") + `}]}}`
 	}
 	for name, tt := range map[string]struct {
 		set          string
 		has, doesNot []string
 	}{
-		"defaults":            {`{settings: {clusterName: demo}}`, always, slices.Concat(overlays, buffers, spread, []string{"patch /pods"})},
+		"defaults":            {`{settings: {clusterName: demo}}`, always, slices.Concat(overlays, buffers, spread, devices, reviews, []string{"patch /pods"})},
 		"overlays by value":   {`{settings: {clusterName: demo, featureGates: {nodeOverlay: true}}}`, overlays, buffers},
 		"overlays by env":     {gates("NodeOverlay=true"), overlays, buffers},
 		"buffers by env":      {gates("NodeOverlay=false, CapacityBuffer = True"), slices.Concat(buffers, workloads), slices.Concat(overlays, services)},
@@ -67,6 +72,9 @@ func TestPermissionsOfVariables(t *testing.T) {
 		"spread by env":       {`{settings: {clusterName: demo}, controller: {env: [{name: SCHEDULER_CONFIG, value: "{}"}]}}`, spread, buffers},
 		"spread by a secret":  {`{settings: {clusterName: demo}, controller: {envFrom: [{secretRef: {name: a}}]}}`, spread, slices.Concat(overlays, buffers)},
 		"deletion cost":       {gates("StaticCapacity=true,PodDeletionCostManagement=1"), []string{"patch /pods"}, buffers},
+		"dashboard by env":    {variables("DASHBOARD_PORT"), devices, reviews},
+		"its readers by env":  {variables("DASHBOARD_PORT", "DASHBOARD_AUTHENTICATION"), slices.Concat(devices, reviews), spread},
+		"metrics by env":      {variables("METRICS_AUTHENTICATION", "METRICS_TLS"), reviews, devices},
 		"gates of other name": {gates("NoNodeOverlay=true,CapacityBuffers=true"), always, slices.Concat(overlays, buffers)},
 	} {
 		t.Run(name, func(t *testing.T) {

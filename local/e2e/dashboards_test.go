@@ -191,6 +191,11 @@ func TestDashboards(t *testing.T) {
 	for name, expr := range publicQueries(t) {
 		all[name] = expr
 	}
+	for name, expr := range all {
+		if strings.Contains(expr, "karpenter_cost_commitment_") { // the cluster has no price book with commitments
+			delete(all, name)
+		}
+	}
 	left := len(all)
 	ask := func(most int) func() string {
 		return func() string {

@@ -1,10 +1,13 @@
 {{/* Adds the default values that are missing. helm upgrade --reuse-values replaces the default values of this chart by those of the
-chart that was installed before, for example upstream's. A value that was removed by null stays removed otherwise. */}}
+chart that was installed before, for example upstream's. Helm also removes a value that is null. A setting, a permission or a value of
+serviceAccount gets its default then. Other values stay removed, so that null can remove for example a nodeSelector. */}}
 {{- define "karpenter.complete" -}}
 {{- $defaults := .Files.Get "files/values.yaml" | fromYaml }}
+{{- $missing := pick $defaults "settings" "extraPermissions" "serviceAccount" }}
 {{- if not (hasKey .Values "extraPermissions") }}
-{{- include "karpenter.add" (list .Values $defaults) }}
+{{- $missing = $defaults }}
 {{- end }}
+{{- include "karpenter.add" (list .Values $missing) }}
 {{- include "karpenter.unquote" (list .Values $defaults) }}
 {{- end }}
 
@@ -25,11 +28,11 @@ Terraform, Argo CD and helm --set-string pass each value as text, and the text "
 {{- end }}
 {{- end }}
 
-{{/* Adds to the first map the keys that only the second one has, at all depths. */}}
+{{/* Adds to the first map the keys that only the second one has, at all depths. A key whose value is null counts as missing. */}}
 {{- define "karpenter.add" -}}
 {{- $values := first . }}
 {{- range $key, $default := last . }}
-{{- if not (hasKey $values $key) }}
+{{- if kindIs "invalid" (index $values $key) }}
 {{- $_ := set $values $key $default }}
 {{- else if and (kindIs "map" $default) (kindIs "map" (index $values $key)) }}
 {{- include "karpenter.add" (list (index $values $key) $default) }}

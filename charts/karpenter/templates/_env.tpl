@@ -124,7 +124,7 @@
 {{- range $settings }}
 {{- $value := index $.Values.settings (index . 1) }}
 {{- if not (kindIs "invalid" $value) }}
-{{- $text := tpl (toString $value) $ }}
+{{- $text := tpl (include "karpenter.text" $value) $ }}
 {{- if $text }}
 - name: {{ index . 0 }}
   value: {{ $text | quote }}
@@ -145,19 +145,19 @@
 {{- end }}
 {{- with .Values.settings.maxLaunchesPerMinute }}
 - name: MAX_LAUNCHES_PER_MINUTE
-  value: {{ . | quote }}
+  value: {{ include "karpenter.text" . | quote }}
 {{- end }}
 {{- with .Values.settings.maxDisruptionsPerMinute }}
 - name: MAX_DISRUPTIONS_PER_MINUTE
-  value: {{ . | quote }}
+  value: {{ include "karpenter.text" . | quote }}
 {{- end }}
 {{- with .Values.settings.maxReplacementsPerMinute }}
 - name: MAX_REPLACEMENTS_PER_MINUTE
-  value: {{ . | quote }}
+  value: {{ include "karpenter.text" . | quote }}
 {{- end }}
 {{- if ne (int64 .Values.settings.metricsDetailMaxNodes) 500 }}
 - name: METRICS_DETAIL_MAX_NODES
-  value: {{ int64 .Values.settings.metricsDetailMaxNodes | quote }}
+  value: {{ include "karpenter.text" .Values.settings.metricsDetailMaxNodes | quote }}
 {{- end }}
 {{- with .Values.settings.nodeOverheadCost }}
 - name: NODE_OVERHEAD_COST
@@ -165,7 +165,7 @@
 {{- end }}
 {{- with .Values.settings.maxNodeCPU }}
 - name: MAX_NODE_CPU
-  value: {{ if kindIs "string" . }}{{ tpl . $ | quote }}{{ else }}{{ . | int64 | quote }}{{ end }}
+  value: {{ tpl (include "karpenter.text" .) $ | quote }}
 {{- end }}
 {{- with .Values.settings.newNodeHeadroom }}
 - name: NEW_NODE_HEADROOM
@@ -217,4 +217,9 @@ karpenter.env are quoted, so each variable begins with a line of its own. */}}
 {{- $aws := default dict .Values.settings.awsFeatureGates }}
 {{- $gates := list .Values.settings.enableDRA (get $aws "draNVIDIAGPU") (get $aws "draEFA") }}
 {{- if or (eq (toString .Values.settings.ignoreDRARequests) "false") (has "true" (toStrings $gates)) }}true{{ end }}
+{{- end }}
+
+{{/* A value as text. Helm reads numbers as floating-point numbers, and those of a million or more would have an exponent. */}}
+{{- define "karpenter.text" -}}
+{{- if and (kindIs "float64" .) (eq . (float64 (int64 .))) }}{{ int64 . }}{{ else }}{{ toString . }}{{ end }}
 {{- end }}

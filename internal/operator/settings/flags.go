@@ -162,4 +162,5 @@ func (s *Settings) fail(flag string, err error) {
 		return // the variable is already reported as invalid, and the value is the default
 	}
 	s.errs = append(s.errs, fmt.Errorf("--%s (%s): %w", flag, variables()[flag], err))
+	s.failed = append(s.failed, flag)
 }

@@ -45,23 +45,29 @@ func DecodePublished(text string) (map[string]string, error) {
 }
 
 // Restore returns the Settings of a controller whose flags have the given values. Other flags have their defaults. The
-// environment of this process is not read. Flags that this version does not know are named in warnings. The error joins
-// all values that cannot be parsed; the Settings then have the defaults in their place.
-func Restore(values map[string]string) (s *Settings, warnings []string, err error) {
+// environment of this process is not read. unknown has the names of flags that this version does not know. The error joins
+// all values that cannot be parsed or are invalid; the Settings then have the defaults in their place.
+func Restore(values map[string]string) (s *Settings, unknown []string, err error) {
 	fs := pflag.NewFlagSet("controller", pflag.ContinueOnError)
 	s = AddFlags(fs)
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if fs.Lookup(name) == nil {
-			warnings = append(warnings, "setting "+name+" is not known to this version of the command and is ignored")
+			unknown = append(unknown, name)
 			continue
 		}
 		if err := fs.Set(name, values[name]); err != nil {
 			errs = append(errs, fmt.Errorf("--%s: %q cannot be parsed", name, values[name]))
 		}
 	}
-	s.complete(func(string) string { return "" })
-	return s, warnings, errors.Join(append(errs, s.errs...)...)
+	none := func(string) string { return "" }
+	s.complete(none)
+	invalid, err := s.validate()
+	for _, name := range invalid {
+		errs = append(errs, fs.Set(name, fs.Lookup(name).DefValue)) // nil, because each default can be parsed
+	}
+	s.complete(none)
+	return s, unknown, errors.Join(append(errs, err)...)
 }
 
 // OfContainer returns the values of decisive flags that the arguments and the environment of a container give. A flag takes

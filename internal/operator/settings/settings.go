@@ -106,6 +106,7 @@ type Settings struct {
 	flags    *pflag.FlagSet
 	raw      raw
 	errs     []error
+	failed   []string        // the flags that errs are about, once for each error
 	unread   map[string]bool // flags whose environment variable could not be parsed; they are not validated
 	warnings []string
 }

@@ -144,6 +144,24 @@ func TestErrorsAreReportedTogether(t *testing.T) {
 	}
 }
 
+// The name of the Lease and the key of the cost label are checked as the API server checks them.
+func TestNames(t *testing.T) {
+	for args, want := range map[string]string{
+		"--leader-election-name=A B/c":                       `--leader-election-name (LEADER_ELECTION_NAME): "A B/c" is no name of a Lease`,
+		"--leader-election-name=karpenter.lease-2":           "",
+		"--cost-allocation-label=A B/c/d":                    `--cost-allocation-label (COST_ALLOCATION_LABEL): "A B/c/d" is no key of a label`,
+		"--cost-allocation-label=example.com/Team":           "",
+		"--cost-allocation-label=app.kubernetes.io/part-of":  "",
+		"--cost-allocation-label=" + strings.Repeat("a", 64): "is no key of a label",
+		"--leader-election-name=" + strings.Repeat("a", 254): "is no name of a Lease",
+	} {
+		_, err := load(t, nil, args)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", args, err, want)
+		}
+	}
+}
+
 // If an environment variable cannot be parsed, there is one error about it, and none about the default that is used
 // instead.
 func TestUnreadIsReportedOnce(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
@@ -18,7 +19,7 @@ func (s *Settings) Complete() { s.complete(os.Getenv) }
 
 // complete is Complete with the environment that getenv returns.
 func (s *Settings) complete(getenv func(string) string) {
-	s.errs, s.warnings = nil, nil
+	s.errs, s.failed, s.warnings = nil, nil, nil
 	s.readEnvironment(getenv)
 	if s.CPURequests <= 0 {
 		s.CPURequests = 1000
@@ -86,6 +87,12 @@ func (s *Settings) warnAboutDashboard() {
 
 // Validate returns an error that joins all invalid settings, including those that Complete could not parse.
 func (s *Settings) Validate() error {
+	_, err := s.validate()
+	return err
+}
+
+// validate is Validate. It also returns the names of the flags with values that were parsed and are invalid.
+func (s *Settings) validate() (invalid []string, err error) {
 	v := &Settings{errs: slices.Clone(s.errs), unread: s.unread}
 	v.providers(s.Provider, s.Providers())
 	v.port("metrics-port", s.MetricsPort)
@@ -104,9 +111,7 @@ func (s *Settings) Validate() error {
 		v.fail("kube-client-burst", fmt.Errorf("%d would refuse every request: use a number greater than 0, or --kube-client-qps=-1 for no limit",
 			s.KubeClientBurst))
 	}
-	if s.LeaderElectionName == "" && !s.DisableLeaderElection {
-		v.fail("leader-election-name", errors.New("must not be empty"))
-	}
+	v.names(s)
 	v.oneOf("log-level", s.LogLevel, "debug", "info", "error")
 	if len(s.LogOutputPaths) == 0 {
 		v.fail("log-output-paths", errors.New("must not be empty"))
@@ -123,11 +128,11 @@ func (s *Settings) Validate() error {
 	v.notNegative("metrics-detail-max-nodes", s.MetricsDetailMaxNodes)
 	v.notNegative("max-disruptions-per-minute", s.MaxDisruptionsPerMinute)
 	v.notNegative("max-replacements-per-minute", s.MaxReplacementsPerMinute)
-	if !(s.NodeOverheadCost >= 0 && s.NodeOverheadCost <= maxOverheadCost) { // also true for NaN
-		v.fail("node-overhead-cost", fmt.Errorf("%g is out of range 0 to %d USD/h", s.NodeOverheadCost, maxOverheadCost))
+	if !(s.NodeOverheadCost >= 0 && s.NodeOverheadCost <= MaxOverheadCost) { // also true for NaN
+		v.fail("node-overhead-cost", fmt.Errorf("%g is out of range 0 to %d USD/h", s.NodeOverheadCost, MaxOverheadCost))
 	}
-	if s.MaxNodeCPU < 0 || s.MaxNodeCPU > maxCores*1000 {
-		v.fail("max-node-cpu", fmt.Errorf("%g cores is out of range 0 to %d", float64(s.MaxNodeCPU)/1000, maxCores))
+	if s.MaxNodeCPU < 0 || s.MaxNodeCPU > MaxCores*1000 {
+		v.fail("max-node-cpu", fmt.Errorf("%g cores is out of range 0 to %d", float64(s.MaxNodeCPU)/1000, MaxCores))
 	}
 	if !(s.NewNodeHeadroom >= 0 && s.NewNodeHeadroom <= MaxHeadroom) {
 		v.fail("new-node-headroom", fmt.Errorf("%g is out of range 0 to %g", s.NewNodeHeadroom, MaxHeadroom))
@@ -135,7 +140,22 @@ func (s *Settings) Validate() error {
 	for _, err := range s.Scheduler.validate() {
 		v.fail("scheduler-config", err)
 	}
-	return errors.Join(v.errs...)
+	return v.failed, errors.Join(v.errs...)
+}
+
+// names checks the name of the Lease and the key of the cost label.
+func (s *Settings) names(of *Settings) {
+	if of.LeaderElectionName == "" && !of.DisableLeaderElection {
+		s.fail("leader-election-name", errors.New("must not be empty"))
+	}
+	if name := of.LeaderElectionName; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
+		s.fail("leader-election-name", fmt.Errorf("%q is no name of a Lease: use lower-case letters, digits, '-' and '.'", name))
+	}
+	if key := of.CostAllocationLabel; key != "" {
+		if problems := validation.IsQualifiedName(key); len(problems) > 0 {
+			s.fail("cost-allocation-label", fmt.Errorf("%q is no key of a label: %s", key, strings.Join(problems, ", ")))
+		}
+	}
 }
 
 // dashboard checks the settings of the dashboard.
@@ -152,11 +172,11 @@ func (s *Settings) dashboard(of *Settings) {
 	}
 }
 
-// The largest overhead cost of a node, in dollars per hour, and its largest cpu, in cores. Larger values are mistakes in
-// the unit.
+// MaxOverheadCost is the largest overhead cost of a node, in dollars per hour, and MaxCores the largest maximum of its cpu, in
+// cores. Larger values are mistakes in the unit.
 const (
-	maxOverheadCost = 10_000
-	maxCores        = 1_000_000
+	MaxOverheadCost = 10_000
+	MaxCores        = 1_000_000
 )
 
 func (s *Settings) oneOf(flag, value string, allowed ...string) {
