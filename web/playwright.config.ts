@@ -8,7 +8,7 @@ const port = 5199;
 
 export default defineConfig({
   testDir: "test/browser",
-  testMatch: process.env.CONTROL_URL ? /live\.spec\.ts/ : /page\.spec\.ts/,
+  testMatch: process.env.CONTROL_URL ? /live\.spec\.ts/ : /(page|figures)\.spec\.ts/,
   workers: 1,
   retries: 0,
   reporter: "list",

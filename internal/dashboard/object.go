@@ -83,7 +83,8 @@ func (s *Server) cost(r *http.Request) (any, error) {
 	if _, known := s.state.Costs.Floor(); !known {
 		return nil, problem{http.StatusServiceUnavailable, "costs are not known yet, or another replica is the leader", "try again in a minute, or open the dashboard of the leader"}
 	}
-	return view.Cost{Report: s.state.Costs.Save().Report(q), Blocked: view.BlockedOf(s.state.now().outcome.Blocked)}, nil
+	blocked, best := view.BlockedOf(s.state.now().outcome.Blocked)
+	return view.Cost{Report: s.state.Costs.Save().Report(q), Blocked: blocked, Best: best}, nil
 }
 
 // manifest returns a NodePool as YAML, without the fields that only the API server and controllers write.

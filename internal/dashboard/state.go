@@ -24,7 +24,6 @@ type state struct {
 	// types are the instance types by NodePool. typesAt is when they were listed.
 	types   map[string][]*model.InstanceType
 	typesAt time.Time
-	prices  view.Prices
 	devices devices
 	// leader is the name of the leader's pod, looked up at leaderAt. It is empty if this replica is the leader, or if the
 	// leader is not known.
@@ -34,6 +33,7 @@ type state struct {
 	seen       seen
 	computedAt time.Time
 	snapshot   *model.Snapshot
+	prices     view.Prices
 	outcome    decisions.Outcome
 	fleet      view.Fleeter
 	strip      view.Strip
@@ -147,7 +147,7 @@ func (s *state) listTypes(ctx context.Context) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.types, s.typesAt, s.prices = types, s.Clock.Now(), view.PricesOf(types)
+	s.types, s.typesAt = types, s.Clock.Now()
 }
 
 // findLeader looks up the leader if this replica is not the leader. It does not hold the lock meanwhile.
@@ -207,6 +207,7 @@ func (s *state) refresh() {
 	}
 	if s.snapshot == nil || now != s.seen {
 		s.snapshot = s.Cluster.Snapshot().Apply(model.Delta{Types: s.types})
+		s.prices = view.PricesOf(s.snapshot, s.typesAt)
 		s.seen, s.outcome = now, outcome
 		s.tellFleet()
 	}

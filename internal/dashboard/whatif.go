@@ -165,30 +165,20 @@ func shorten[T any](t *try, field string, list []T) []T {
 }
 
 // side returns the summary of a run and the decision of disruption after it. The lower bound is the sum of two: that of the
-// existing nodes, as in the strip, and that of the plan for new nodes.
+// existing nodes, as in the strip, and that of the plan for new nodes. It is at most the price, because nodes at that price hold
+// the pods: what commitments covered on removed nodes may cover others.
 func (t *try) side(run *offline.Run, d *offline.Disruption) view.WhatIfSide {
-	out := view.WhatIfSide{DollarsPerHour: run.Plan.Price}
-	gone := map[string]bool{}
-	if d != nil {
-		out.Evictions = d.Moved
-		for i := range d.Commands {
-			for _, n := range d.Commands[i].Nodes {
-				gone[n.Name] = true
-			}
-			for k := range d.Commands[i].Replacements {
-				out.Nodes++
-				out.DollarsPerHour += d.Commands[i].Replacements[k].Price()
-			}
-		}
-	}
-	out.Nodes += len(run.Plan.Nodes)
+	out := view.WhatIfSide{DollarsPerHour: run.Plan.Price, Nodes: len(run.Plan.Nodes)}
 	for _, n := range run.Snapshot.EachNode() {
-		if gone[n.Name] {
-			continue
-		}
 		out.Nodes++
 		if n.Pool != "" {
 			out.DollarsPerHour += run.Snapshot.PriceOf(n)
+		}
+	}
+	if d != nil {
+		out.DollarsPerHour, out.Evictions = d.After, d.Moved
+		for i := range d.Commands {
+			out.Nodes += len(d.Commands[i].Replacements) - len(d.Commands[i].Nodes)
 		}
 	}
 	out.DollarsPerHour = math.Round(out.DollarsPerHour*1e6) / 1e6
@@ -197,7 +187,7 @@ func (t *try) side(run *offline.Run, d *offline.Disruption) view.WhatIfSide {
 	}
 	if d != nil {
 		floor := ledger.Floor(run.Snapshot, ledger.Decision{Blocked: d.Blocked, Commands: d.Commands}) + min(run.Plan.Floor, run.Plan.Price)
-		floor = math.Round(floor*1e6) / 1e6
+		floor = min(math.Round(floor*1e6)/1e6, out.DollarsPerHour)
 		out.FloorPerHour = &floor
 	}
 	return out

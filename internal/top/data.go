@@ -20,7 +20,7 @@ import (
 type Data struct {
 	Time time.Time `json:"time"`
 	// DollarsPerHour is the price of the nodes of NodePools, FloorPerHour a lower bound on the price of any nodes for all
-	// pods. Unpriced is the number of nodes whose price is not known.
+	// pods but the unschedulable ones. Unpriced is the number of nodes whose price is not known.
 	DollarsPerHour float64 `json:"dollarsPerHour"`
 	FloorPerHour   float64 `json:"floorPerHour"`
 	Unpriced       int     `json:"unpriced"`
@@ -160,7 +160,7 @@ func nodeOf(s *model.Snapshot, n *model.Node, f fate) Node {
 		}
 	case f.blocked != nil:
 		v := f.blocked.Verdict
-		row.Rule, row.Reason, row.WastePerHour = v.Rule.Word(), v.String(), f.blocked.Worth
+		row.Rule, row.Reason, row.WastePerHour = v.Rule.Word(), v.String(), f.blocked.Waste
 		row.Fix = fixOf(v)
 	}
 	return row

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
@@ -52,7 +55,7 @@ func pages() []page {
 		}, nodeRows},
 		{"pods", []column{{"POD", 30, false, 0}, {"COUNT", 5, true, 0}, {"OUTCOME", 8, false, 0}, {"REASON", 0, false, 0}}, podRows},
 		{"nodepools", []column{
-			{"NODEPOOL", 18, false, 0}, {"NODES", 5, true, 0}, {"$/H", 8, true, 0}, {"LIMIT", 10, false, 0}, {"LIMITS", 24, false, 100},
+			{"NODEPOOL", 18, false, 0}, {"NODES", 5, true, 0}, {"$/H", 8, true, 0}, {"LIMIT", 10, false, 0}, {"LIMITS", 34, false, 120},
 			{"PROBLEM", 0, false, 0},
 		}, poolRows},
 		{"decisions", []column{
@@ -139,7 +142,8 @@ func poolRows(d Data) []row {
 	for i, p := range d.Pools {
 		var limits []string
 		for _, l := range p.Limits {
-			limits = append(limits, l.Resource+" "+l.Used+"/"+l.Limit)
+			name := corev1.ResourceName(l.Resource)
+			limits = append(limits, l.Resource+" "+units.Amount(name, l.UsedAmount, units.Nearest)+"/"+units.Amount(name, l.LimitAmount, units.Nearest))
 		}
 		limit := cell{text: "none", as: dim}
 		if len(p.Limits) > 0 {
@@ -183,7 +187,13 @@ func decisionRows(d Data) []row {
 		if e.Action == "refuse" && len(e.Refused) > 0 {
 			what = e.Refused[0].Subject + ": " + e.Refused[0].Reason
 		}
-		saves := e.DollarsBefore - e.DollarsAfter
+		saves, evicted, money := e.DollarsBefore-e.DollarsAfter, "-", "-"
+		if e.Evictions+e.EvictionsPlanned > 0 {
+			evicted = fmt.Sprintf("%d/%d", e.Evictions, max(e.Evictions, e.EvictionsPlanned))
+		}
+		if saves != 0 {
+			money = fmt.Sprintf("%+.4f", saves)
+		}
 		at := e.Time.UTC().Format("15:04:05")
 		detail := []string{"cause: " + e.Cause, what}
 		if len(e.Refused) > 0 {
@@ -195,9 +205,8 @@ func decisionRows(d Data) []row {
 		}
 		out = append(out, row{
 			key: e.ID, detail: detail,
-			cells: []cell{text(at), text(string(e.Kind)), state, text(fmt.Sprintf("%d/%d", e.Evictions, max(e.Evictions, e.EvictionsPlanned))),
-				text(fmt.Sprintf("%+.4f", saves)), text(what)},
-			keys: []any{-float64(e.Time.UnixNano()), string(e.Kind), string(e.State), float64(e.Evictions), saves, what},
+			cells: []cell{text(at), text(string(e.Kind)), state, text(evicted), text(money), text(what)},
+			keys:  []any{-float64(e.Time.UnixNano()), string(e.Kind), string(e.State), float64(e.Evictions), saves, what},
 		})
 	}
 	return out

@@ -108,7 +108,8 @@ func headOf(d Data, width int) []string {
 			refused += p.Count
 		}
 	}
-	money := fmt.Sprintf("$%.4f/h  lower bound $%.4f/h  $%.2f/month", d.DollarsPerHour, d.FloorPerHour, d.DollarsPerHour*hoursPerMonth)
+	money := fmt.Sprintf("$%.4f/h  lower bound $%.4f/h  $%s/month", d.DollarsPerHour, d.FloorPerHour,
+		units.Grouped(int(d.DollarsPerHour*hoursPerMonth+0.5)))
 	if d.Unpriced > 0 {
 		money += fmt.Sprintf("  (%s of unknown price)", units.Counted(d.Unpriced, "node"))
 	}

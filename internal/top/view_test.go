@@ -38,7 +38,9 @@ func sample() Data {
 			{Name: "system-1", State: "ready", Pods: 8, CPU: 0.5, Memory: 0.5, Reason: "not managed by a NodePool: never disrupted", Created: noon.Add(-90 * time.Minute)},
 		},
 		Pools: []Pool{
-			{Name: "default", Nodes: 3, DollarsPerHour: 0.5028, LimitUsed: 0.92, Limits: []offline.LimitResult{{Resource: "cpu", Used: "92", Limit: "100"}}},
+			{Name: "default", Nodes: 3, DollarsPerHour: 0.5028, LimitUsed: 0.92, Limits: []offline.LimitResult{
+				{Resource: "cpu", Used: "920", Limit: "1k", UsedAmount: 920_000, LimitAmount: 1_000_000},
+				{Resource: "memory", Used: "23891148Ki", Limit: "400Gi", UsedAmount: 23891148 << 10, LimitAmount: 400 << 30}}},
 			{Name: "gpu", Problem: "is not ready: NodeClassReady=False", Fix: "see the conditions of the NodePool"},
 		},
 		Pending: []Pending{
@@ -49,6 +51,9 @@ func sample() Data {
 		Decisions: []decisions.Episode{
 			{ID: "x-1", Time: noon.Add(-time.Hour), Kind: decisions.KindProvisioning, State: decisions.StateDone, Decision: "launch 2 nodes (2 x c7a.large)",
 				Cause: "10 pending pods: Deployment shop/web (10)", DollarsAfter: 0.2},
+			{ID: "x-3", Time: noon.Add(-30 * time.Minute), Kind: decisions.KindProvisioning, State: decisions.StateDone, Action: "refuse",
+				Cause:   "1 pending pod: Pod shop/train-0 (1)",
+				Refused: []decisions.Refusal{{Subject: "pod shop/train-0", Reason: "PersistentVolumeClaim shop/data does not exist"}}},
 			{ID: "x-2", Time: noon.Add(-time.Minute), Kind: decisions.KindDisruption, State: decisions.StateCancelled, Decision: "delete ip-10-0-0-9 (Empty, saves $0.1000/h)",
 				Cause: "1 node without pods that would have to move", DollarsBefore: 0.2, DollarsAfter: 0.1, EvictionsPlanned: 2,
 				Effects: []decisions.Effect{{Time: noon, Kind: decisions.EffectCancelled, Object: "nodeclaim default-9"}}},

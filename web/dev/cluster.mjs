@@ -213,7 +213,7 @@ export class Cluster {
       if (weekday > 0 && weekday < 6) windows.push([iso(t + 8 * 36e5), iso(t + 18 * 36e5)]);
     }
     return {
-      name, weight: name === "spot-batch" ? 50 : 0, ready: name !== "gpu", problem: name === "gpu" ? "limit nvidia.com/gpu of 8 is used up" : "", fix: name === "gpu" ? "raise spec.limits to nvidia.com/gpu: 11" : "", nodes: mine.length, dollarsPerHour: mine.reduce((s, n) => s + (n.dollarsPerHour ?? 0), 0),
+      name, weight: name === "spot-batch" ? 50 : 0, ready: name !== "gpu", problem: name === "gpu" ? "limit nvidia.com/gpu of 8 is used up" : "", fix: name === "gpu" ? "raise spec.limits to nvidia.com/gpu: 11" : "", nodes: mine.length, dollarsPerHour: mine.reduce((s, n) => s + (n.dollarsPerHour ?? 0), 0), unpriced: mine.filter((n) => n.dollarsPerHour === null).length,
       limits: name === "default" ? [{ resource: "cpu", used: 312, limit: 1000, text: "312 of 1,000 cpu" }, { resource: "memory", used: 900 * Gi, limit: 4000 * Gi, text: "900Gi of 4,000Gi memory" }] : name === "gpu" ? [{ resource: "nvidia.com/gpu", used: 8, limit: 8, text: "8 of 8 nvidia.com/gpu" }] : [],
       budgets: name === "default" ? [{ nodes: "10%", reasons: [], schedule: "", duration: "", allowed: 4, windows: [] }, { nodes: "0", reasons: ["Underutilized", "Drifted"], schedule: "0 8 * * mon-fri", duration: "10h", allowed: 0, windows }, { nodes: "2", reasons: [], schedule: "0 22 * * *", duration: "2h", allowed: 2, windows: Array.from({ length: 8 }, (_, d) => [iso(day.getTime() + (d - 0) * 864e5 + 22 * 36e5), iso(day.getTime() + d * 864e5 + 24 * 36e5)]) }] : [{ nodes: "10%", reasons: [], schedule: "", duration: "", allowed: 1, windows: [] }],
       requirements: ["karpenter.sh/capacity-type In spot, on-demand", "kubernetes.io/arch In amd64", "karpenter.k8s.aws/instance-category In c, m, r", "karpenter.k8s.aws/instance-generation Gt 5"],
@@ -228,7 +228,7 @@ export class Cluster {
     return {
       interruptions: [..."abcde"].map((c, i) => ({ time: iso(start - i * 53e5 - 4e5), node: `ip-10-0-3-${i + 7}`, type: ["m7a.xlarge", "c7a.2xlarge"][i % 2], zone: zones[i % 3], kind: ["SpotInterruption", "SpotInterruption", "RebalanceRecommendation", "ScheduledChange", "SpotInterruption"][i] })),
       refused, reservations: [{ id: "cr-0a1b2c3d4e5f60718", type: "m7a.4xlarge", zone: "eu-west-1a", total: 6, used: 4 }, { id: "cr-0f9e8d7c6b5a40312", type: "g5.2xlarge", zone: "eu-west-1b", total: 2, used: 2 }],
-      spot: zones.map((zone) => { const mine = [...this.nodes.values()].filter((n) => n.zone === zone && n.capacityType === "spot"); return { zone, nodes: mine.length, dollarsPerHour: mine.reduce((s, n) => s + (n.dollarsPerHour ?? 0), 0) }; }),
+      spot: zones.map((zone) => { const mine = [...this.nodes.values()].filter((n) => n.zone === zone && n.capacityType === "spot"); return { zone, nodes: mine.length, dollarsPerHour: mine.reduce((s, n) => s + (n.dollarsPerHour ?? 0), 0), unpriced: mine.filter((n) => n.dollarsPerHour === null).length }; }),
       devices: { problem: "", classes: [{ class: "gpu.example.com", met: 6, unmet: 2, uncounted: 0, podsBound: 3, podsPending: 2, reason: "uses spec.resourceClaims (dynamic resource allocation), which is not supported" }, { class: "", met: 0, unmet: 0, uncounted: 1, podsBound: 0, podsPending: 1, reason: "" }] },
     };
   }
@@ -237,9 +237,23 @@ export class Cluster {
     const total = this.strip().dollarsPerHour;
     const keys = by === "pool" ? pools : by === "namespace" ? namespaces : this.owners.slice(0, 24);
     let left = total * 0.7;
-    const rows = keys.map((key, i) => { const v = i === keys.length - 1 ? left : left * 0.34; left -= v; return { key, dollarsPerHour: v, dollars: v * 24, ...(by === "pool" ? { idle: { dollarsPerHour: v * 0.2, dollars: v * 5 }, overhead: { dollarsPerHour: v * 0.05, dollars: v } } : {}) }; });
+    const rows = keys.map((key, i) => { const v = i === keys.length - 1 ? left : left * 0.34; left -= v; return { key, dollarsPerHour: v, dollars: v * 24, ...(by === "pool" ? { idle: { dollarsPerHour: (v * 0.23) / 0.7, dollars: v * 7 }, overhead: { dollarsPerHour: v * 0.1, dollars: v * 2 } } : {}) }; });
     const idle = [["fragmentation", 0.08], ["pdb", 0.06], ["budget", 0.045], ["do-not-disrupt", 0.02], ["node-size", 0.015], ["starting", 0.01]].map(([cause, f]) => ({ cause, dollarsPerHour: total * f, dollars: total * f * 24, ...(cause === "budget" ? { opens: { default: iso(start + 3 * 36e5) } } : {}) }));
-    return { since: iso(start - 864e5), until: iso(start), dollarsPerHour: total, dollars: total * 23.4, floorPerHour: total * 0.93, nodes: this.nodes.size, unpricedNodes: 1, by, rows, idle, overhead: { dollarsPerHour: total * 0.07, dollars: total * 1.7 }, blocked: this.nodes.size ? [{ rule: "pdb", nodes: 3, dollarsPerHour: total * 0.06, reason: "PodDisruptionBudget shop/db allows no further disruption (pod shop/db-0)", fix: "run more replicas than the PodDisruptionBudget needs" }, { rule: "budget", nodes: 4, dollarsPerHour: total * 0.045, reason: 'disruption budget of NodePool "default" is used up', fix: "allow more than 10% of nodes" }, { rule: "do-not-disrupt", nodes: 1, dollarsPerHour: total * 0.02, reason: "pod batch/worker-0 has karpenter.sh/do-not-disrupt", fix: "remove the annotation, or give it a duration" }] : [] };
+    const blocked = this.nodes.size ? [
+      { rule: "pdb", nodes: 3, dollarsPerHour: total * 0.06, reason: "PodDisruptionBudget shop/db allows no further disruption (pod shop/db-0)", fix: "run more replicas than the PodDisruptionBudget needs", causes: 1 },
+      { rule: "budget", nodes: 4, dollarsPerHour: total * 0.045, reason: 'disruption budget of NodePool "default" is used up', fix: "allow more than 10% of nodes", causes: 2 },
+      { rule: "do-not-disrupt", nodes: 1, dollarsPerHour: total * 0.02, reason: "pod batch/worker-0 has karpenter.sh/do-not-disrupt", fix: "remove the annotation, or give it a duration", causes: 1 },
+    ] : [];
+    return { since: iso(start - 864e5), until: iso(start), dollarsPerHour: total, dollars: total * 23.4, floorPerHour: total * 0.93, nodes: this.nodes.size, unpricedNodes: 1, by, rows, idle, overhead: { dollarsPerHour: total * 0.07, dollars: total * 1.7 }, blocked, best: blocked[0] ?? null, savings: this.nodes.size ? this.savings() : undefined };
+  }
+
+  savings() {
+    const day = (back) => iso(start - back * 864e5).slice(0, 10);
+    return [
+      { day: day(1), reason: "empty", decision: "delete", actions: 2, plannedPerHour: 0.612, realizedPerHour: 0.612, evictions: 0 },
+      { day: day(1), reason: "underutilized", decision: "replace", actions: 3, plannedPerHour: 0.459, realizedPerHour: 0.441, evictions: 21, cancelled: 1 },
+      { day: day(0), reason: "drifted", decision: "replace", actions: 1, plannedPerHour: -0.02, realizedPerHour: -0.02, evictions: 5 },
+    ];
   }
 
   trends() {

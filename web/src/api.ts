@@ -154,6 +154,8 @@ export interface Pool {
   fix: string;
   nodes: number;
   dollarsPerHour: number | null;
+  /** Nodes with an instance whose price is not known. They are not in the price. */
+  unpriced: number;
   limits: { resource: string; used: number; limit: number; text: string }[];
   budgets: { nodes: string; reasons: string[]; schedule: string; duration: string; allowed: number | null; windows: [string, string][] }[];
   requirements: string[];
@@ -172,8 +174,14 @@ export interface Capacity {
    */
   refused: { zone: string; family: string; capacityType: string; types: string[]; until: string | null; reason: string }[];
   reservations: { id: string; type: string; zone: string; total: number; used: number }[];
-  spot: { zone: string; nodes: number; dollarsPerHour: number | null }[];
+  spot: { zone: string; nodes: number; dollarsPerHour: number | null; unpriced: number }[];
   devices: Devices;
+}
+
+/** A price per hour, and the dollars of a period. */
+export interface Money {
+  dollarsPerHour: number;
+  dollars: number;
 }
 
 /** The same JSON as `karpenter cost -o json`. */
@@ -186,15 +194,28 @@ export interface Cost {
   nodes: number;
   unpricedNodes?: number;
   by: string;
-  rows: { key: string; dollarsPerHour: number; dollars: number; idle?: { dollarsPerHour: number; dollars: number }; overhead?: { dollarsPerHour: number; dollars: number } }[];
-  idle: { cause: string; dollarsPerHour: number; dollars: number; opens?: Record<string, string> }[];
-  overhead: { dollarsPerHour: number; dollars: number };
+  /** The workloads with one key. Rows of NodePools have the idle capacity and the overhead of their nodes too. */
+  rows: (Money & { key: string; idle?: Money; overhead?: Money })[];
+  idle: (Money & { cause: string; opens?: Record<string, string> })[];
+  overhead: Money;
   /** Commitments of the price book, in the order in which they apply. */
   commitments?: { name: string; utilization: number; eligibleNodes: number; coveredNodes: number; coverage: number; savedPerHour: number; ended?: boolean }[];
-  /**
-   * For each rule because of which nodes are not removed: how many nodes, what they waste, and a fix. The largest waste is first.
-   */
-  blocked?: { rule: string; nodes: number; dollarsPerHour: number; reason: string; fix: string }[];
+  /** What disruptions that ended in the period saved, by day in UTC, reason and decision. */
+  savings?: { day: string; reason: string; decision: string; actions: number; plannedPerHour: number; realizedPerHour: number; evictions: number; cancelled?: number }[];
+  /** For each rule because of which nodes are not removed. The largest waste is first. */
+  blocked?: Blocked[];
+  /** The nodes that one change lets go, that with the largest waste; null if no change is known. */
+  best?: Blocked | null;
+}
+
+/** How many nodes are kept, what they waste at most, and the fix for the node that wastes most. causes counts different fixes. */
+export interface Blocked {
+  rule: string;
+  nodes: number;
+  dollarsPerHour: number;
+  reason: string;
+  fix: string;
+  causes: number;
 }
 
 /** Values over time, in equal steps of time; null where nothing is known. */

@@ -1,6 +1,7 @@
 // Charts of values over time. The browser loads this file only when a view shows a chart.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { zone } from "./format";
 
 export interface Line {
   label: string;
@@ -34,7 +35,7 @@ export function makeChart(element: HTMLElement, width: number, time: number[], v
       legend: { show: true, live: true },
       scales: { y: { range: (_, min, max) => [Math.min(0, min ?? 0), (max ?? 1) > 0 ? (max ?? 1) * 1.08 : 1] } },
       series: [
-        { value: (_, v) => (v === null || v === undefined ? "—" : timeText(v)), label: "time" },
+        { value: (_, v) => (v === null || v === undefined ? "—" : timeText(v)), label: zone(Date.now()) },
         ...lines.map((line) => ({
           label: line.label, stroke: line.color, width: 1.75, dash: line.dash, fill: line.fill, points: { show: false }, spanGaps: false,
           value: (_: uPlot, v: number | null) => (v === null || v === undefined ? "—" : line.text(v)),

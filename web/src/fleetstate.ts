@@ -1,6 +1,11 @@
 // The nodes of a fleet, and the functions that apply changes to them.
 import type { Fleet, FleetNode } from "./api";
 
+/** Whether a node costs something that is not known. A node has an instance type from its launch on, and costs nothing before. */
+export function lacksPrice(node: FleetNode): boolean {
+  return node.dollarsPerHour === null && node.state !== "unmanaged" && node.type !== "";
+}
+
 /**
  * Nodes, with one list of the owners of their pods. version grows with each change. shape grows if nodes are added, removed or
  * change group.

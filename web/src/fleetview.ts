@@ -1,11 +1,11 @@
 // The canvas of the fleet: draws the visible tiles, at most once per frame, and finds tiles under the pointer.
 import type { FleetNode } from "./api";
-import { count, percent, perHour, share } from "./format";
+import { count, percent, share, sumPerHour } from "./format";
 import {
-  arrange, groupOf, headerHeight, hit, padding, tileRect, visible, type Group, type Grouping, type Layout, type Size,
+  arrange, fitting, groupOf, headerHeight, hit, padding, shorten, tileRect, visible, type Group, type Grouping, type Layout, type Size,
 } from "./layout";
 import { matchNode, matchOwners, type Query } from "./search";
-import type { FleetState } from "./fleetstate";
+import { lacksPrice, type FleetState } from "./fleetstate";
 import { Atlas, readPalette, type Look, type Palette } from "./tiles";
 
 export interface View {
@@ -24,6 +24,7 @@ interface Sums {
   pods: number;
   fullness: number | null;
   dollars: number | null;
+  unpriced: number;
 }
 
 const appear = 320;
@@ -136,7 +137,9 @@ export class FleetCanvas {
     let sums = this.sums.get(group.key);
     if (sums) return sums;
     let pods = 0;
-    let dollars: number | null = 0;
+    let dollars = 0;
+    let priced = 0;
+    let unpriced = 0;
     let cpu = 0;
     let memory = 0;
     let allCpu = 0;
@@ -144,17 +147,18 @@ export class FleetCanvas {
     for (let i = group.start; i < group.end; i++) {
       const node = layout.nodes[i];
       pods += node.pods.length;
-      if (node.dollarsPerHour !== null) dollars! += node.dollarsPerHour;
-      else if (node.state !== "unmanaged") dollars = dollars === 0 ? 0 : dollars;
+      if (node.dollarsPerHour !== null) {
+        dollars += node.dollarsPerHour;
+        priced++;
+      } else if (lacksPrice(node)) unpriced++;
       cpu += node.requested.cpu;
       memory += node.requested.memory;
       allCpu += node.allocatable.cpu;
       allMemory += node.allocatable.memory;
     }
-    const priced = layout.nodes.slice(group.start, group.end).some((node) => node.dollarsPerHour !== null);
     const c = share(cpu, allCpu);
     const m = share(memory, allMemory);
-    sums = { nodes: group.end - group.start, pods, fullness: c === null || m === null ? c ?? m : Math.max(c, m), dollars: priced ? dollars : null };
+    sums = { nodes: group.end - group.start, pods, fullness: c === null || m === null ? c ?? m : Math.max(c, m), dollars: priced ? dollars : null, unpriced };
     this.sums.set(group.key, sums);
     return sums;
   }
@@ -166,20 +170,23 @@ export class FleetCanvas {
     c.textBaseline = "alphabetic";
     c.font = `600 14px ${p.sans}`;
     c.fillStyle = p.text;
-    const name = group.key || "without a NodePool";
+    const all = this.width - padding - layout.left;
+    // A long name leaves room for the price.
+    const name = shorten(group.key || "without a NodePool", Math.max(all / 2, all - 220), (text) => c.measureText(text).width);
     c.fillText(name, layout.left, y + 24);
     let x = layout.left + c.measureText(name).width + 12;
     c.font = `12.5px ${p.sans}`;
     c.fillStyle = p.muted;
+    // In the order in which they are left out if there is no room: pods, the requested share, nodes, the price.
     const parts = [
       `${count(sums.nodes)} ${sums.nodes === 1 ? "node" : "nodes"}`, `${count(sums.pods)} ${sums.pods === 1 ? "pod" : "pods"}`,
-      sums.fullness === null ? "" : percent(sums.fullness) + " requested", perHour(sums.dollars),
-    ].filter(Boolean);
-    for (const part of parts) {
-      const w = c.measureText(part).width;
-      if (x + w > this.width - padding) break;
-      c.fillText(part, x, y + 24);
-      x += w + 14;
+      sums.fullness === null ? "" : percent(sums.fullness) + " requested", sumPerHour(sums.dollars, sums.unpriced),
+    ];
+    const widths = parts.map((part) => c.measureText(part).width);
+    for (const i of fitting(widths, 14, this.width - padding - x + 14, [1, 2, 0])) {
+      if (!parts[i]) continue;
+      c.fillText(parts[i], x, y + 24);
+      x += widths[i] + 14;
     }
   }
 

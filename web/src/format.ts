@@ -41,6 +41,16 @@ export function perHour(value: number | null | undefined): string {
   return missing(value) ? unknown : dollars(value) + "/h";
 }
 
+/** A price per hour that is compared with another one: with cents, so that a small change of a large price is seen. */
+export function perHourExact(value: number | null | undefined): string {
+  return missing(value) || Math.abs(value) < 1000 ? perHour(value) : (value < 0 ? "−$" : "$") + digits(Math.abs(value), 2) + "/h";
+}
+
+/** The price of several nodes, and how many of them have no known price and are not in it. */
+export function sumPerHour(value: number | null | undefined, unpriced: number): string {
+  return missing(value) || !unpriced ? perHour(value) : `${perHour(value)} and ${count(unpriced)} unpriced`;
+}
+
 /** The price of a month of 730 hours, from the price of an hour. */
 export function perMonth(value: number | null | undefined): string {
   if (missing(value)) return unknown;
@@ -64,6 +74,12 @@ export function percent(share: number | null | undefined, places = 0): string {
   if (value > 0 && value < step / 2) return "<" + digits(step, places) + "%";
   if (value < 100 && value > 100 - step / 2) return ">" + digits(100 - step, places) + "%";
   return digits(value, places) + "%";
+}
+
+/** How much more a price is than a lower bound, from a share of it: +2.1%, +85%, and from ten times the bound on 123×. */
+export function above(share: number | null | undefined): string {
+  if (missing(share)) return unknown;
+  return share >= 9 ? count(share + 1) + "×" : "+" + percent(Math.max(0, share), share < 0.1 ? 1 : 0);
 }
 
 /** a of b as a share; null if b is 0 or one of them is not known. */
@@ -147,6 +163,19 @@ export function clock(time: string | number | null | undefined, now: number, sec
   const hm = date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: seconds ? "2-digit" : undefined });
   if (date.toDateString() === new Date(now).toDateString()) return hm;
   return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" }) + " " + hm.slice(0, 5);
+}
+
+/** The time zone of the browser at a time, as its distance to UTC: UTC, UTC+9, UTC−3:30. */
+export function zone(ms: number, minutes = -new Date(ms).getTimezoneOffset()): string {
+  if (minutes === 0) return "UTC";
+  const size = Math.abs(minutes);
+  return `UTC${minutes < 0 ? "−" : "+"}${Math.floor(size / 60)}${size % 60 ? ":" + String(size % 60).padStart(2, "0") : ""}`;
+}
+
+/** The whole time in UTC, as RFC 3339 in seconds; empty if it is not known. */
+export function iso(time: string | number | null | undefined): string {
+  const ms = typeof time === "number" ? time : instant(time);
+  return ms === null ? "" : new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
 /** A node's name without its domain: ip-10-0-0-1 for ip-10-0-0-1.ec2.internal. */

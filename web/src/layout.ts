@@ -256,3 +256,25 @@ export function squarify(values: number[], x: number, y: number, width: number, 
     }
   }
 }
+
+/**
+ * Returns which of the parts of a line fit into its room, by index. Parts are left out in the order of drop until the others fit, each
+ * with a gap before it.
+ */
+export function fitting(widths: number[], gap: number, room: number, drop: number[]): number[] {
+  const kept = new Set(widths.keys());
+  const width = () => [...kept].reduce((sum, i) => sum + widths[i] + gap, 0);
+  for (const i of drop) {
+    if (width() <= room) break;
+    kept.delete(i);
+  }
+  return [...kept];
+}
+
+/** Returns the text, or as much of its beginning as fits with an ellipsis. */
+export function shorten(text: string, room: number, width: (text: string) => number): string {
+  if (width(text) <= room) return text;
+  let n = text.length - 1;
+  while (n > 1 && width(text.slice(0, n) + "…") > room) n--;
+  return text.slice(0, n) + "…";
+}

@@ -3,14 +3,15 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import "./style.css";
 import type { Info } from "./api";
 import { get, setToken } from "./client";
-import { age, clock, count, duration } from "./format";
+import { age, count, duration } from "./format";
 import { groupings } from "./layout";
-import { moments, past } from "./replay";
+import { moments, past, pastFailure } from "./replay";
 import { views, type View } from "./route";
 import { link, params, set, setView, view } from "./router";
 import { announcement, connection, lastMessage, now, startClock, stream, strip } from "./store";
 import { NodeDrawer } from "./ui/drawer";
 import { Help } from "./ui/help";
+import { Clock } from "./ui/parts";
 import { StripBar } from "./ui/strip";
 import { theme, toggleTheme } from "./ui/theme";
 import { FleetView, grouping } from "./views/fleet";
@@ -49,8 +50,16 @@ function Banner() {
     const left = Math.max(0, Math.ceil((c.retryAt - now.value) / 1000));
     return (
       <div class="banner banner-lost" role="alert">
-        <span><b>Disconnected.</b> This is the state of {clock(lastMessage.value, now.value)}. <span class="count" aria-hidden="true">Next attempt in {count(left)} s.</span></span>
+        <span><b>Disconnected.</b> This is the state of <Clock time={lastMessage.value} />. <span class="count" aria-hidden="true">Next attempt in {count(left)} s.</span></span>
         <button type="button" class="button small" onClick={() => stream.retry()}>Connect now</button>
+      </div>
+    );
+  }
+  if (at && view.value !== "decisions") {
+    return (
+      <div class="banner banner-past" role="status">
+        <span>{pastFailure.value ? <><b>The fleet of {at} cannot be shown.</b> <bdi>{pastFailure.value.message}</bdi> </> : <><b>Fleet at <Clock time={at} /></b>, {age(at, now.value)} ago. {past.value ? "" : "Loading… "}</>}{view.value === "fleet" ? "" : "This view shows the state of now."}</span>
+        <button type="button" class="button small" onClick={() => set({ at: undefined })}>Back to now</button>
       </div>
     );
   }
@@ -59,14 +68,6 @@ function Banner() {
     return (
       <div class="banner banner-past" role="status">
         <span><b>Standby replica.</b> Decisions, costs, the lower bound and why pods have no node are known to the leader only{leaderName ? <>. Open the dashboard of pod <code>{leaderName}</code></> : ""}.</span>
-      </div>
-    );
-  }
-  if (at && view.value !== "decisions") {
-    return (
-      <div class="banner banner-past" role="status">
-        <span><b>Fleet at {clock(at, now.value)}</b>, {age(at, now.value)} ago. {past.value ? "" : "Loading…"}</span>
-        <button type="button" class="button small" onClick={() => set({ at: undefined })}>Back to now</button>
       </div>
     );
   }

@@ -30,8 +30,16 @@ async function load(at: string): Promise<void> {
     if (params.peek().at === at) past.value = entry;
     pastFailure.value = null;
   } catch (error) {
-    if (error instanceof Failure) pastFailure.value = error;
+    if (!(error instanceof Failure)) return;
+    pastFailure.value = error;
+    past.value = null;
   }
+}
+
+/** Fetches the chosen moment again after a failure. */
+export function retryPast(): void {
+  const { at } = params.peek();
+  if (at) void load(at);
 }
 
 effect(() => {
@@ -43,8 +51,11 @@ effect(() => {
     return;
   }
   const known = kept.get(at);
-  if (known) past.value = known;
-  else void load(at);
+  if (known) {
+    abort?.abort();
+    past.value = known;
+    pastFailure.value = null;
+  } else void load(at);
 });
 
 /** Fetches the moments. */
@@ -64,9 +75,9 @@ export function shownFleet(): { fleet: FleetState; version: number; past: boolea
   return then && params.value.at ? { fleet: then.fleet, version: -1, past: true } : { fleet: live, version, past: false };
 }
 
+/** The summary of now, or of the chosen moment; null if it is not known, also while the moment is fetched. */
 export function shownStrip() {
-  const then = past.value;
-  return then && params.value.at ? then.history.strip : strip.value;
+  return params.value.at ? past.value?.history.strip ?? null : strip.value;
 }
 
 /** True until the first snapshot has arrived. */

@@ -41,10 +41,16 @@ function encode(value: string): string {
   return encodeURIComponent(value).replace(/%2F/g, "/").replace(/%3A/g, ":").replace(/%2C/g, ",");
 }
 
-/** Returns the route of another view. The moment and the search stay, but selections belong to one view and are dropped. */
+/**
+ * Returns the route of another view. The moment and the search stay, but selections belong to one view and are dropped. So are terms
+ * of the search that only nodes can match.
+ */
 export function changeView(route: Route, view: View): Route {
+  const { at, q } = route.params;
   const params: Record<string, string> = {};
-  for (const key of ["at", "q"]) if (route.params[key]) params[key] = route.params[key];
+  if (at) params.at = at;
+  const terms = view === "fleet" ? q : q?.split(/\s+/).filter((term) => !/^(kept|state):/i.test(term)).join(" ");
+  if (terms) params.q = terms;
   return { view, params };
 }
 

@@ -3,6 +3,7 @@ import { batch, signal } from "@preact/signals";
 import type { Episode, Message, PendingGroup, Strip } from "./api";
 import { Failure, Stream } from "./client";
 import { FleetState } from "./fleetstate";
+import { News } from "./news";
 
 export type Connection =
   | { state: "connecting" }
@@ -24,6 +25,8 @@ export const announcement = signal("");
 /** The current time, from which ages are computed. It changes once a second while the page is visible. */
 export const now = signal(Date.now());
 
+const news = new News((text) => (announcement.value = text));
+
 /** The largest number of episodes that the page stores. */
 const maxEpisodes = 1000;
 
@@ -40,10 +43,16 @@ export function addEpisode(episode: Episode): void {
   episodes.value = next.slice(0, maxEpisodes);
 }
 
-/** Adds episodes that a request returned. An episode that the stream has sent is newer and is not replaced. */
-export function mergeEpisodes(list: Episode[]): void {
-  const known = new Map(list.map((e) => [e.id, e]));
-  for (const e of episodes.value ?? []) known.set(e.id, e);
+/** When the stream sent the last version of each episode. */
+const streamed = new Map<string, number>();
+
+/**
+ * Adds episodes that a request returned, which was sent at asked. An episode that the stream has sent later is newer and is not
+ * replaced. All others are, since the stream sends no changes that were made while it was disconnected.
+ */
+export function mergeEpisodes(list: Episode[], asked: number): void {
+  const known = new Map((episodes.value ?? []).map((e) => [e.id, e]));
+  for (const e of list) if ((streamed.get(e.id) ?? 0) <= asked) known.set(e.id, e);
   episodes.value = [...known.values()].sort((a, b) => (a.time < b.time ? 1 : a.time > b.time ? -1 : 0)).slice(0, maxEpisodes);
 }
 
@@ -61,17 +70,16 @@ function receive(message: Message): void {
     case "fleet": {
       const { came, went } = live.apply(message.owners, message.nodes, message.gone, time);
       fleetVersion.value++;
-      if (came || went) {
-        announcement.value = [came && `${came} ${came === 1 ? "node" : "nodes"} added`, went && `${went} removed`].filter(Boolean).join(", ");
-      }
+      news.nodes(came, went);
       break;
     }
     case "pending":
       pending.value = message.groups;
       break;
     case "episode":
+      streamed.set(message.episode.id, time);
       addEpisode(message.episode);
-      announcement.value = message.episode.decision;
+      news.decided(message.episode.decision);
       break;
   }
   lastMessage.value = time;

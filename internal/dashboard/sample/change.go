@@ -149,7 +149,7 @@ func drawn(s *model.Snapshot) []model.Blocked {
 		} else if i%11 == 3 && len(n.Pods) > 3 {
 			v = model.Verdict{Rule: model.RulePDB, Subject: "PodDisruptionBudget shop/web allows no further disruption (pod " + n.Pods[len(n.Pods)-1].Key + ")"}
 		}
-		blocked = append(blocked, model.Blocked{Node: n, Verdict: v, Worth: s.PriceOf(n) * float64(i%5) / 20})
+		blocked = append(blocked, model.Blocked{Node: n, Verdict: v, Waste: s.PriceOf(n) * float64(i%5) / 20})
 	}
 	return blocked
 }

@@ -141,6 +141,8 @@ func spotOf(s *model.Snapshot, prices Prices) []SpotZone {
 				sum += *z.DollarsPerHour
 			}
 			z.DollarsPerHour = &sum
+		} else if n.Launched() {
+			z.Unpriced++
 		}
 	}
 	out := make([]SpotZone, 0, len(byZone))

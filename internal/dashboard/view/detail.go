@@ -23,7 +23,7 @@ const mostConsidered = 20
 func DetailOf(s *model.Snapshot, n *model.Node, prices Prices, o decisions.Outcome, launch *decisions.Episode) NodeDetail {
 	price, fate := prices.Of(n), FatesOf(o)[n.Name]
 	out := NodeDetail{
-		Node: nodeOf(n, price, fate), Owners: []string{}, Conditions: conditionsOf(n), Chosen: chosenOf(s, n, price, launch), Stays: fate.Stays(n),
+		Node: nodeOf(n, price, fate), Owners: []string{}, Conditions: conditionsOf(n), Chosen: chosenOf(s, n, launch), Stays: fate.Stays(n),
 		Pods: make([]PodRow, len(n.Pods)), Cost: []CauseCost{}, Labels: maps.Clone(n.Labels), Taints: []string{},
 	}
 	if out.Labels == nil {
@@ -95,7 +95,7 @@ func conditionsOf(n *model.Node) []Condition {
 }
 
 // chosenOf returns the reasons for the type of the node.
-func chosenOf(s *model.Snapshot, n *model.Node, price Price, launch *decisions.Episode) Chosen {
+func chosenOf(s *model.Snapshot, n *model.Node, launch *decisions.Episode) Chosen {
 	out := Chosen{Considered: []Considered{}}
 	if launch != nil {
 		out.Episode, out.Decision = launch.ID, launch.Decision
@@ -103,13 +103,17 @@ func chosenOf(s *model.Snapshot, n *model.Node, price Price, launch *decisions.E
 	if n.Claim == nil {
 		return out
 	}
+	var own *float64
+	if o := s.OfferingOf(n); o != nil && !o.Unpriced {
+		own = &o.Price
+	}
 	reqs := model.Normalize(s, require.FromSpec(n.Claim.Spec.Requirements))
 	for _, t := range s.Types(n.Pool) {
 		if _, ok := reqs.Intersects(t.Requirements); !ok {
 			continue
 		}
 		out.Options++
-		out.Considered = append(out.Considered, considered(t, n, reqs, price))
+		out.Considered = append(out.Considered, considered(t, n, reqs, own))
 	}
 	slices.SortStableFunc(out.Considered, func(a, b Considered) int { return byPrice(a.DollarsPerHour, b.DollarsPerHour) })
 	out.Considered = out.Considered[:min(len(out.Considered), mostConsidered)]
@@ -123,12 +127,12 @@ func chosenOf(s *model.Snapshot, n *model.Node, price Price, launch *decisions.E
 	return out
 }
 
-// considered compares a type with that of the node.
-func considered(t *model.InstanceType, n *model.Node, reqs require.Set, price Price) Considered {
+// considered compares a type with that of the node. own is the price of the node without commitments, nil if it is not known.
+func considered(t *model.InstanceType, n *model.Node, reqs require.Set, own *float64) Considered {
 	x := Considered{Type: t.Name}
 	if t.Name == n.Labels[corev1.LabelInstanceTypeStable] {
 		x.Zone, x.CapacityType = n.Labels[corev1.LabelTopologyZone], n.Labels[apiv1.CapacityTypeLabelKey]
-		x.DollarsPerHour, x.Reason = price.Own, "chosen"
+		x.DollarsPerHour, x.Reason = own, "chosen"
 		return x
 	}
 	o, ok := t.Cheapest(reqs)
@@ -137,10 +141,10 @@ func considered(t *model.InstanceType, n *model.Node, reqs require.Set, price Pr
 		return x
 	}
 	x.Zone, x.CapacityType, x.DollarsPerHour = o.Zone, o.CapacityType, &o.Price
-	if price.Own == nil {
+	if own == nil {
 		return x
 	}
-	switch difference := round(o.Price - *price.Own); {
+	switch difference := round(o.Price - *own); {
 	case difference > 0:
 		x.Reason = fmt.Sprintf("costs $%.4f/h more now", difference)
 	case difference < 0:

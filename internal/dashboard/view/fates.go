@@ -14,8 +14,8 @@ type Fate struct {
 	Rule    string
 	Verdict model.Verdict
 	Blocked bool
-	// Worth is the waste of a node that is kept.
-	Worth float64
+	// WastePerHour is the waste of a node that is kept.
+	WastePerHour float64
 	// Command is the command that removes the node. Withheld is true if the enforcement mode withholds it.
 	Command  *model.Command
 	Withheld bool
@@ -26,7 +26,7 @@ func FatesOf(o decisions.Outcome) map[string]Fate {
 	out := make(map[string]Fate, len(o.Blocked))
 	for i := range o.Blocked {
 		b := &o.Blocked[i]
-		out[b.Node.Name] = Fate{Rule: b.Verdict.Rule.Word(), Verdict: b.Verdict, Blocked: true, Worth: b.Worth}
+		out[b.Node.Name] = Fate{Rule: b.Verdict.Rule.Word(), Verdict: b.Verdict, Blocked: true, WastePerHour: b.Waste}
 	}
 	for withheld, commands := range map[bool][]model.Command{false: o.Commands, true: o.Proposed} {
 		for i := range commands {
@@ -74,7 +74,7 @@ func (f Fate) Stays(n *model.Node) Stays {
 		}
 		return out
 	case f.Blocked:
-		return Stays{Rule: f.Rule, Reason: f.Verdict.String(), Fix: fixOf(f.Verdict), WastePerHour: &f.Worth}
+		return Stays{Rule: f.Rule, Reason: f.Verdict.String(), Fix: fixOf(f.Verdict), WastePerHour: &f.WastePerHour}
 	}
 	return Stays{}
 }

@@ -31,8 +31,8 @@ type Fleeter struct {
 	fates map[string]Fate
 	// outcome is the version of the decisions from which fates was computed.
 	outcome uint64
-	// edition identifies the prices from which the tiles were computed.
-	edition *edition
+	// typesAt is when the instance types were listed from which the tiles were computed.
+	typesAt time.Time
 	round   uint64
 }
 
@@ -52,17 +52,18 @@ type Changes struct {
 	Gone  []string
 }
 
-// Update computes the tiles of a snapshot. It returns the changes since the last call. If neither decisions nor prices have
-// changed since then, it considers only the nodes that have changed.
+// Update computes the tiles of a snapshot. It returns the changes since the last call. If decisions, instance types and what
+// commitments cover have not changed since then, it considers only the nodes that have changed. A new node can change what
+// commitments cover on others.
 func (f *Fleeter) Update(s *model.Snapshot, prices Prices, o decisions.Outcome) Changes {
 	if f.known == nil {
 		f.known = map[string]*known{}
 	}
-	same := f.last != nil && f.outcome == o.Version && f.edition == prices.edition
+	same := f.last != nil && f.outcome == o.Version && f.typesAt.Equal(prices.typesAt) && f.last.Coverage() == s.Coverage()
 	if f.fates == nil || f.outcome != o.Version {
 		f.fates, f.outcome = FatesOf(o), o.Version
 	}
-	f.edition = prices.edition
+	f.typesAt = prices.typesAt
 	f.round++
 	var out Changes
 	if same {
@@ -178,7 +179,9 @@ func (f *Fleeter) Strip() Strip {
 		}
 		managed++
 		if !t.priced {
-			out.Unpriced++
+			if t.launched {
+				out.Unpriced++
+			}
 			continue
 		}
 		priced++

@@ -34,7 +34,7 @@ type Strip struct {
 	Allocatable Amounts `json:"allocatable"`
 	Coming      Amounts `json:"coming"`
 	// DollarsPerHour is the price of the nodes of NodePools. It does not include nodes whose price is not known; Unpriced
-	// is their number. ListPerHour is the on-demand price of the same nodes.
+	// is the number of those that have an instance. The others cost nothing yet. ListPerHour is the on-demand price of the same nodes.
 	DollarsPerHour *float64 `json:"dollarsPerHour"`
 	ListPerHour    *float64 `json:"listPerHour"`
 	FloorPerHour   *float64 `json:"floorPerHour"`
@@ -137,7 +137,7 @@ type Chosen struct {
 	Episode  string `json:"episode"`
 	Decision string `json:"decision"`
 	Options  int    `json:"options"`
-	// Considered are the cheapest types that the decision could have chosen, at current prices.
+	// Considered are the cheapest types that the decision could have chosen, at current prices without commitments.
 	Considered []Considered `json:"considered"`
 }
 
@@ -224,15 +224,20 @@ type Cost struct {
 	ledger.Report
 	// Blocked has the waste of nodes that are kept, by rule, with the largest waste first.
 	Blocked []Blocked `json:"blocked"`
+	// Best has the nodes that one change would free, that with the largest waste. It is null if no change is known.
+	Best *Blocked `json:"best"`
 }
 
-// A Blocked is the sum over the nodes that one rule keeps. Reason and Fix are those of the node with the largest waste.
+// A Blocked is the sum over nodes that are kept: those of one rule, or those of one cause. DollarsPerHour is an upper bound of
+// what they waste. Reason and Fix are those of the node with the largest waste.
 type Blocked struct {
 	Rule           string  `json:"rule"`
 	Nodes          int     `json:"nodes"`
 	DollarsPerHour float64 `json:"dollarsPerHour"`
 	Reason         string  `json:"reason"`
 	Fix            string  `json:"fix"`
+	// Causes is the number of different fixes and objects to which they apply.
+	Causes int `json:"causes"`
 }
 
 // Trends are values at equal intervals. A value is null if it is not known.

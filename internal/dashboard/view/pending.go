@@ -57,7 +57,7 @@ func (p *Pender) Groups(s *model.Snapshot, o decisions.Outcome, labels apiv1.Lab
 			devices = p.Claims.Of(pod)
 			key.devices = keyOf(devices)
 		}
-		target, known := s.NodeByName(s.PromiseOf(pod))
+		target, known := s.NodeByName(s.TargetOf(pod))
 		refusal, refused := p.of[pod.Key]
 		switch {
 		case known && target.Initialized:

@@ -9,10 +9,12 @@ type Pool struct {
 	Ready  bool   `json:"ready"`
 	// Problem is the reason why the NodePool launches no nodes, Fix the change that helps. Both are empty if there is no
 	// problem.
-	Problem        string    `json:"problem"`
-	Fix            string    `json:"fix"`
-	Nodes          int       `json:"nodes"`
+	Problem string `json:"problem"`
+	Fix     string `json:"fix"`
+	Nodes   int    `json:"nodes"`
+	// DollarsPerHour does not include nodes whose price is not known. Unpriced is the number of those that have an instance.
 	DollarsPerHour *float64  `json:"dollarsPerHour"`
+	Unpriced       int       `json:"unpriced"`
 	Limits         []Limit   `json:"limits"`
 	Budgets        []Budget  `json:"budgets"`
 	Requirements   []string  `json:"requirements"`
@@ -105,6 +107,7 @@ type SpotZone struct {
 	Zone           string   `json:"zone"`
 	Nodes          int      `json:"nodes"`
 	DollarsPerHour *float64 `json:"dollarsPerHour"`
+	Unpriced       int      `json:"unpriced"`
 }
 
 // A WhatIfRequest is a change whose effect is computed. Nothing is applied.

@@ -60,6 +60,8 @@ func (p *Pool) count(nodes []*model.Node, prices Prices) {
 		if price := prices.Of(n).Own; price != nil {
 			sum += *price
 			priced++
+		} else if n.Launched() {
+			p.Unpriced++
 		}
 		if n.Claim != nil && condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted) {
 			p.Drifted++

@@ -1,36 +1,25 @@
 package view
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Prices has the prices of nodes by their instance types. In the zero value, no price is known.
+// Prices has the prices of the nodes of a snapshot. In the zero value, no price is known.
 type Prices struct {
-	pools map[string]map[string]*model.InstanceType
-	// edition identifies the instance types from which the prices were computed.
-	edition *edition
+	snapshot *model.Snapshot
+	typesAt  time.Time
 }
 
-type edition struct{ _ byte }
+// PricesOf returns the prices of the nodes of s. typesAt is when the instance types of s were listed.
+func PricesOf(s *model.Snapshot, typesAt time.Time) Prices { return Prices{s, typesAt} }
 
-// PricesOf returns the prices of instance types by NodePool.
-func PricesOf(types map[string][]*model.InstanceType) Prices {
-	p := Prices{pools: make(map[string]map[string]*model.InstanceType, len(types)), edition: new(edition)}
-	for pool, list := range types {
-		byName := make(map[string]*model.InstanceType, len(list))
-		for _, t := range list {
-			byName[t.Name] = t
-		}
-		p.pools[pool] = byName
-	}
-	return p
-}
-
-// A Price has the price of a node in dollars per hour, and its on-demand price. Both are nil if the price is not known.
-// List equals Own if the type is not sold on demand.
+// A Price has the price of a node in dollars per hour. Own is less what commitments cover. List is the on-demand price. If the type
+// is not sold on demand, it is the price of the node's capacity type. Both are nil if the price is not known.
 type Price struct{ Own, List *float64 }
 
 // same reports whether both prices are equal.
@@ -43,9 +32,12 @@ func equal(a, b *float64) bool {
 	return *a == *b
 }
 
-// Of returns the price of the node.
+// Of returns the price of the node, which is in the snapshot.
 func (p Prices) Of(n *model.Node) Price {
-	t := p.pools[n.Pool][n.Labels[corev1.LabelInstanceTypeStable]]
+	if p.snapshot == nil {
+		return Price{}
+	}
+	t := model.TypeNamed(p.snapshot.Types(n.Pool), n.Labels[corev1.LabelInstanceTypeStable])
 	if t == nil {
 		return Price{}
 	}
@@ -53,8 +45,7 @@ func (p Prices) Of(n *model.Node) Price {
 	if o == nil || o.Unpriced {
 		return Price{}
 	}
-	own := o.Price
-	list := own
+	own, list := p.snapshot.PriceOf(n), o.Price
 	if o.CapacityType != apiv1.CapacityTypeOnDemand {
 		if demand, ok := onDemand(t, o.Zone); ok {
 			list = demand

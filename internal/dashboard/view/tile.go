@@ -38,6 +38,7 @@ type podOf struct {
 type sums struct {
 	coming                 bool
 	managed, priced, spot  bool
+	launched               bool // it has an instance, so it has a price
 	requested, allocatable Amounts
 	price, list            float64
 	bound                  int
@@ -100,7 +101,7 @@ func nodeOf(n *model.Node, price Price, f Fate) FleetNode {
 func sumsOf(n *model.Node, node *FleetNode, price Price) sums {
 	s := sums{
 		managed: n.Pool != "", coming: n.Pool != "" && !n.Initialized && !n.Deleting, requested: node.Requested,
-		allocatable: node.Allocatable, bound: len(n.Pods), spot: node.CapacityType == apiv1.CapacityTypeSpot,
+		allocatable: node.Allocatable, bound: len(n.Pods), spot: node.CapacityType == apiv1.CapacityTypeSpot, launched: n.Launched(),
 	}
 	if price.Own != nil {
 		s.priced, s.price, s.list = true, *price.Own, *price.List

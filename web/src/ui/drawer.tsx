@@ -1,11 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { NodeDetail } from "../api";
-import { age, amounts, clock, count, cpu, dollars, memory, percent, perHour, plural, share, shortName } from "../format";
+import { amounts, count, cpu, dollars, memory, percent, perHour, plural, share, shortName } from "../format";
 import { past, shownFleet } from "../replay";
 import { link, params, set } from "../router";
 import { now, strip } from "../store";
-import { Badge, CapacityMark, Copy, Failed, Meter, Value } from "./parts";
+import { Age, Badge, CapacityMark, Copy, Failed, Meter, Value } from "./parts";
 import { useResource } from "./use";
 
 /** A panel beside the view. It takes the focus when it opens, and gives it back when it closes. */
@@ -38,14 +38,13 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
 }
 
 export function Fix({ text }: { text: string }) {
-  return text ? <p class="fix"><b>fix</b> {text}</p> : null;
+  return text ? <p class="fix"><b>fix</b> <bdi>{text}</bdi></p> : null;
 }
 
 const causeTexts: Record<string, string> = { workload: "workloads" };
 
 function Detail({ d, then }: { d: NodeDetail; then: boolean }) {
   const total = d.cost.reduce((sum, c) => sum + Math.max(0, c.dollarsPerHour), 0);
-  const t = now.value;
   const standby = strip.value?.leader === false;
   return (
     <>
@@ -58,7 +57,7 @@ function Detail({ d, then }: { d: NodeDetail; then: boolean }) {
       <Part title="Why this type">
         {d.chosen.episode ? (
           <>
-            <p>{d.chosen.decision} <a href={link({ episode: d.chosen.episode, node: undefined }, "decisions")}>Show the decision</a></p>
+            <p><bdi>{d.chosen.decision}</bdi> <a href={link({ episode: d.chosen.episode, node: undefined }, "decisions")}>Show the decision</a></p>
             {d.chosen.options > 0 && <p class="muted">{plural(d.chosen.options, "instance type")} would have done.</p>}
           </>
         ) : <p class="muted">The decision that launched this node is not kept any more.</p>}
@@ -103,8 +102,8 @@ function Detail({ d, then }: { d: NodeDetail; then: boolean }) {
         <ol class="conditions">
           {d.conditions.map((c) => (
             <li key={c.of + c.type} class={"condition-" + c.status.toLowerCase()}>
-              <b>{c.type}</b> <span class="muted">{c.status === "Unknown" ? "unknown" : c.status.toLowerCase()}{c.reason && c.reason !== c.type ? `, ${c.reason}` : ""}</span>
-              <time title={clock(c.since, t)}>{age(c.since, t)}</time>
+              <b>{c.type}</b> <span class="muted">{c.status === "Unknown" ? "unknown" : c.status.toLowerCase()}{c.reason && c.reason !== c.type ? <>, <bdi>{c.reason}</bdi></> : ""}</span>
+              <Age time={c.since} />
               {c.message && <div class="muted">{c.message}</div>}
             </li>
           ))}
@@ -143,7 +142,7 @@ export function NodeDrawer() {
           <div class="fact-line">
             <strong class="price"><Value text={perHour(shown.dollarsPerHour)} /></strong>
             {shown.pool && <span>NodePool <a href={link({ pool: shown.pool, node: undefined }, "pools")}>{shown.pool}</a></span>}
-            <span title={clock(shown.created, now.value)}>age {age(shown.created, past.value ? Date.parse(past.value.at) : now.value)}</span>
+            <span>age <Age time={shown.created} until={past.value ? Date.parse(past.value.at) : now.value} /></span>
           </div>
           <dl class="meters">
             {(["cpu", "memory", "gpu"] as const).filter((r) => r !== "gpu" || shown.allocatable.gpu > 0).map((r) => {

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
+import { zone } from "../format";
 
 const rows: [string, string][] = [
   ["1 – 8", "view: fleet, pending, decisions, pools, capacity, cost, what-if, trends"],
@@ -23,6 +24,8 @@ export function Help({ close }: { close: () => void }) {
       <dl>{rows.map(([key, text]) => <div key={key}><dt>{key.split(" ").map((k) => (k === "–" ? " – " : <kbd key={k}>{k}</kbd>))}</dt><dd>{text}</dd></div>)}</dl>
       <h3>Search</h3>
       <p>Terms are separated by spaces, and all must match. <code>pool:</code> <code>zone:</code> <code>type:</code> <code>capacity:</code> <code>state:</code> <code>kept:</code> <code>owner:</code> look at one property. Pods of owners that match are marked.</p>
+      <h3>Times</h3>
+      <p>Times are in the time zone of the browser, <b>{zone(Date.now())}</b>. The title of a time is the time in UTC. Schedules of disruption budgets and days of savings are in UTC.</p>
       <p class="muted">The address has the whole state of the page, so it can be shared.</p>
     </dialog>
   );

@@ -1,12 +1,23 @@
 // Small parts that all views share.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Failure } from "../client";
-import { announcement } from "../store";
-import { unknown } from "../format";
+import { set } from "../router";
+import { announcement, now } from "../store";
+import { age, clock, iso, unknown } from "../format";
 
 export function Value({ text, title }: { text: string; title?: string }) {
   return text === unknown ? <span class="unknown" title={title ?? "unknown"} aria-label="unknown">{unknown}</span> : <span title={title}>{text}</span>;
+}
+
+/** A time in the time zone of the browser. Its title is the whole time in UTC. */
+export function Clock({ time, seconds = true }: { time: string | number | null | undefined; seconds?: boolean }) {
+  return <time title={iso(time) || undefined}>{clock(time, now.value, seconds)}</time>;
+}
+
+/** How long ago a time was. Its title is the time. */
+export function Age({ time, until = now.value }: { time: string | null | undefined; until?: number }) {
+  return <time title={iso(time) || undefined}>{age(time, until)}</time>;
 }
 
 /**
@@ -52,6 +63,11 @@ export function Blank({ title, text, action, busy }: { title: string; text?: Com
       {action}
     </div>
   );
+}
+
+/** What a view shows if nothing in it matches the search, which may be that of another view. */
+export function NoMatch({ title }: { title: string }) {
+  return <Blank title={title} action={<button type="button" class="button" onClick={() => set({ q: undefined })}>Clear the search</button>} />;
 }
 
 export function Failed({ failure, retry }: { failure: Failure; retry?: () => void }) {
@@ -123,7 +139,7 @@ export function Choice<T extends string>({ label, value, options, onChange }: {
 /**
  * A list whose rows have equal heights. Only the visible rows are in the document. One row is active; arrow keys choose another.
  */
-export function VirtualList<T>({ items, rowHeight, label, role, row, active, onActive, onOpen, header, class: cls = "", keyOf }: {
+export function VirtualList<T>({ items, rowHeight, label, role, row, active, onActive, onOpen, header, class: cls = "", keyOf, steady = false }: {
   items: T[];
   rowHeight: number;
   label: string;
@@ -135,14 +151,29 @@ export function VirtualList<T>({ items, rowHeight, label, role, row, active, onA
   onOpen: (key: string) => void;
   header?: ComponentChildren;
   class?: string;
+  /** Whether visible rows stay in their place when rows before them are added or removed, unless the list is at its beginning. */
+  steady?: boolean;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const [range, setRange] = useState<[number, number]>([0, 40]);
   const [cursor, setCursor] = useState("");
   const at = cursor || active;
+  const top = useRef<{ key: string; index: number } | null>(null);
+  const note = () => {
+    const index = Math.floor(box.current!.scrollTop / rowHeight);
+    top.current = box.current!.scrollTop > 0 && items[index] !== undefined ? { key: keyOf(items[index]), index } : null;
+  };
+  useLayoutEffect(() => {
+    if (!steady) return;
+    const before = top.current;
+    const index = before ? items.findIndex((item) => keyOf(item) === before.key) : -1;
+    if (before && index >= 0 && index !== before.index) box.current!.scrollTop += (index - before.index) * rowHeight;
+    note();
+  }, [items]);
   const measure = () => {
     const el = box.current;
     if (!el) return;
+    note();
     const first = Math.max(0, Math.floor(el.scrollTop / rowHeight) - 6);
     const last = Math.ceil((el.scrollTop + el.clientHeight) / rowHeight) + 6;
     setRange((old) => (old[0] === first && old[1] === last ? old : [first, last]));

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Amounts } from "../api";
-import { count, cpu, memory, percent, perHour, perMonth, plural, rough, share, unknown } from "../format";
-import { shownStrip } from "../replay";
+import { above, count, cpu, memory, percent, perHour, perMonth, rough, share, unknown } from "../format";
+import { pastFailure, shownStrip } from "../replay";
 import { link, params } from "../router";
 import { now } from "../store";
 import { Meter, Value } from "./parts";
@@ -52,10 +52,10 @@ export function StripBar() {
   const [more, setMore] = useState(false);
   const q = params.value.at;
   if (!s) {
-    return <section class="strip" aria-label="Summary" aria-busy="true"><dl class="cells skeleton" aria-hidden="true">{Array.from({ length: 9 }, (_, i) => <div key={i} class="cell"><dt>&nbsp;</dt><dd class="big">&nbsp;</dd></div>)}</dl></section>;
+    return <section class="strip" aria-label="Summary" aria-busy={!(q && pastFailure.value)}><dl class="cells skeleton" aria-hidden="true">{Array.from({ length: 9 }, (_, i) => <div key={i} class="cell"><dt>&nbsp;</dt><dd class="big">&nbsp;</dd></div>)}</dl></section>;
   }
-  const saved = s.listPerHour !== null && s.dollarsPerHour !== null && s.listPerHour > 0 ? 1 - s.dollarsPerHour / s.listPerHour : null;
-  const above = s.floorPerHour !== null && s.dollarsPerHour !== null && s.floorPerHour > 0 ? s.dollarsPerHour / s.floorPerHour - 1 : null;
+  const below = s.listPerHour !== null && s.dollarsPerHour !== null && s.listPerHour > 0 ? 1 - s.dollarsPerHour / s.listPerHour : null;
+  const over = s.floorPerHour !== null && s.dollarsPerHour !== null && s.floorPerHour > 0 ? s.dollarsPerHour / s.floorPerHour - 1 : null;
   const gpu = s.allocatable.gpu + s.coming.gpu + s.requested.gpu > 0;
   const amounts = { requested: s.requested, allocatable: s.allocatable, coming: s.coming };
   return (
@@ -64,13 +64,13 @@ export function StripBar() {
         <Cell label="Nodes" class="lead" value={count(s.nodes)} sub={s.nodesComing > 0 ? <span class="coming">+{count(s.nodesComing)} coming</span> : "all have joined"} href={link({}, "fleet")} />
         <Cell label="Pods" class="lead" value={count(s.podsBound)} sub={s.podsPending > 0 ? <strong class="pending">{count(s.podsPending)} pending</strong> : "none pending"} href={link({}, "pending")} />
         <Cell label="Cost" class="lead money" value={<Value text={perHour(s.dollarsPerHour)} />}
-          sub={s.unpriced > 0 ? `${plural(s.unpriced, "node")} unpriced` : <Value text={perMonth(s.dollarsPerHour)} />} href={link({}, "cost")} />
-        <Cell label="vs lower bound" class="lead" value={<Value text={above === null ? unknown : "+" + percent(Math.max(0, above), above < 0.1 ? 1 : 0)} />}
+          sub={<><Value text={perMonth(s.dollarsPerHour)} />{s.unpriced > 0 && <span class="unpriced">and {count(s.unpriced)} unpriced</span>}</>} href={link({}, "cost")} />
+        <Cell label="vs lower bound" class="lead" value={<Value text={above(over)} title={above(over)} />}
           sub={<Value text={perHour(s.floorPerHour)} title="No nodes that hold the running pods cost less." />} />
         <Resource name="CPU" of="cpu" {...amounts} />
         <Resource name="Memory" of="memory" {...amounts} />
         {gpu && <Resource name="GPU" of="gpu" {...amounts} />}
-        <Cell label="Saved" value={<Value text={saved === null ? unknown : saved >= 0 ? percent(saved) : "+" + percent(-saved)} />}
+        <Cell label={below !== null && below < 0 ? "Above list" : "Below list"} value={<Value text={percent(below === null ? null : Math.abs(below))} title="compared with the on-demand price of the same nodes" />}
           sub={s.listPerHour === null ? "list price unknown" : <>of {perHour(s.listPerHour)} list</>} />
         <Cell label="Spot share" value={<Value text={percent(s.spotShare)} />} sub="by price" />
         <Cell label="Last decision" value={<Value text={q ? unknown : rough(s.lastDecision, now.value)} title={q ? "not shown for an earlier moment" : undefined} />}

@@ -7,6 +7,8 @@ import { connection } from "../store";
 export interface Resource<T> {
   data: T | null;
   failure: Failure | null;
+  /** When the request for data was sent. */
+  asked: number;
   reload: () => void;
 }
 
@@ -15,7 +17,7 @@ export interface Resource<T> {
  * second.
  */
 export function useResource<T>(path: string, refresh = 0, stamp: unknown = ""): Resource<T> {
-  const [state, setState] = useState<{ path: string; data: T | null; failure: Failure | null }>({ path: "", data: null, failure: null });
+  const [state, setState] = useState<{ path: string; data: T | null; failure: Failure | null; asked: number }>({ path: "", data: null, failure: null, asked: 0 });
   const [again, setAgain] = useState(0);
   const last = useRef(0);
   const connected = connection.value.state === "live";
@@ -23,11 +25,11 @@ export function useResource<T>(path: string, refresh = 0, stamp: unknown = ""): 
     if (!path) return;
     const abort = new AbortController();
     const fetchIt = () => {
-      last.current = Date.now();
+      const asked = (last.current = Date.now());
       get<T>(path, abort.signal).then(
-        (data) => setState({ path, data, failure: null }),
+        (data) => setState({ path, data, failure: null, asked }),
         (failure) => {
-          if (failure instanceof Failure) setState((old) => ({ path, data: old.path === path ? old.data : null, failure }));
+          if (failure instanceof Failure) setState((old) => ({ path, data: old.path === path ? old.data : null, failure, asked: old.asked }));
         },
       );
     };
@@ -41,7 +43,7 @@ export function useResource<T>(path: string, refresh = 0, stamp: unknown = ""): 
     };
   }, [path, refresh, stamp, again, connected]);
   const mine = state.path === path;
-  return { data: mine ? state.data : null, failure: mine ? state.failure : null, reload: () => setAgain((n) => n + 1) };
+  return { data: mine ? state.data : null, failure: mine ? state.failure : null, asked: state.asked, reload: () => setAgain((n) => n + 1) };
 }
 
 /** Returns whether the viewport has at least this width. The component is drawn again when that changes. */

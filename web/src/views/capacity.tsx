@@ -1,9 +1,9 @@
 import type { Capacity } from "../api";
-import { age, clock, count, duration, instant, perHour, plural } from "../format";
+import { age, count, duration, instant, perHour, plural } from "../format";
 import { link, params } from "../router";
 import { matchText, parseQuery } from "../search";
 import { now, strip } from "../store";
-import { Badge, CapacityMark, Failed, Loading, Meter, Section, Value } from "../ui/parts";
+import { Badge, CapacityMark, Clock, Failed, Loading, Meter, Section, Value } from "../ui/parts";
 import { useResource } from "../ui/use";
 
 function HeatMap({ refused }: { refused: Capacity["refused"] }) {
@@ -58,7 +58,7 @@ export function CapacityView() {
           <Section title="Spot nodes" note={spotNodes ? plural(spotNodes, "node") : undefined}>
             {spotNodes ? (
               <ul class="bars">
-                {data.spot.map((s) => <li key={s.zone}><span><a href={link({ q: `zone:${s.zone} capacity:spot` }, "fleet")}>{s.zone}</a></span><span class="bar"><i style={{ width: `${(s.nodes / Math.max(1, ...data.spot.map((x) => x.nodes))) * 100}%` }} /></span><span class="number">{count(s.nodes)} <small><Value text={perHour(s.dollarsPerHour)} /></small></span></li>)}
+                {data.spot.map((s) => <li key={s.zone}><span><a href={link({ q: `zone:${s.zone} capacity:spot` }, "fleet")}>{s.zone}</a></span><span class="bar"><i style={{ width: `${(s.nodes / Math.max(1, ...data.spot.map((x) => x.nodes))) * 100}%` }} /></span><span class="number">{count(s.nodes)} <small><Value text={perHour(s.dollarsPerHour)} />{s.unpriced > 0 && <span class="unpriced">and {count(s.unpriced)} unpriced</span>}</small></span></li>)}
               </ul>
             ) : <p class="muted calm">No spot nodes.</p>}
           </Section>
@@ -75,7 +75,7 @@ export function CapacityView() {
             <div class="table-scroll tall" tabIndex={0} role="region" aria-label="Interruptions">
               <table class="plain">
                 <thead><tr><th>Time</th><th>Kind</th><th>Node</th><th>Type</th><th>Zone</th></tr></thead>
-                <tbody>{interruptions.map((i, n) => <tr key={n}><td title={age(i.time, t) + " ago"}>{clock(i.time, t)}</td><td><Badge kind="interruption">{i.kind}</Badge></td><td><code>{i.node}</code></td><td>{i.type}</td><td>{i.zone}</td></tr>)}</tbody>
+                <tbody>{interruptions.map((i, n) => <tr key={n}><td title={age(i.time, t) + " ago"}><Clock time={i.time} /></td><td><Badge kind="interruption">{i.kind}</Badge></td><td><code>{i.node}</code></td><td>{i.type}</td><td>{i.zone}</td></tr>)}</tbody>
               </table>
             </div>
           ) : <p class="muted calm">{data.interruptions.length ? "None matches the search." : strip.value?.leader === false ? "Not known here: only the leader acts on interruptions." : "No interruption was announced."}</p>}

@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Episode } from "../api";
-import { age, change, clock, count, dollars, instant, perHour, plural, shortName, unknown } from "../format";
-import { loadMoments, moments, past, pastFailure } from "../replay";
+import { age, change, clock, count, dollars, instant, iso, perHour, perHourExact, plural, shortName } from "../format";
+import { loadMoments, moments, past, pastFailure, retryPast } from "../replay";
 import { link, params, set } from "../router";
 import { matchText, parseQuery } from "../search";
 import { episodes, live, mergeEpisodes, now, strip } from "../store";
-import { Badge, Blank, CapacityMark, Failed, Loading, Value, VirtualList } from "../ui/parts";
+import { Badge, Blank, CapacityMark, Clock, Failed, Loading, NoMatch, Value, VirtualList } from "../ui/parts";
 import { Drawer, Fix } from "../ui/drawer";
 import { useResource, useWide } from "../ui/use";
 import { Tiles } from "./fleet";
@@ -68,9 +68,9 @@ function Replay({ list }: { list: Episode[] }) {
         </svg>
         <input type="range" min={0} max={last} step={1} value={value} aria-label="Moment" aria-valuetext={text}
           onInput={(e) => { const i = Number(e.currentTarget.value); setPlaying(false); set({ at: i >= last ? undefined : all[i] }, true); }} />
-        <div class="ends" aria-hidden="true"><span>{clock(all[0], now.value, false)}</span><span>now</span></div>
+        <div class="ends" aria-hidden="true"><Clock time={all[0]} seconds={false} /><span>now</span></div>
       </div>
-      <output class="moment">{text}</output>
+      <output class="moment" title={iso(at)}>{text}</output>
       <button type="button" class="button small" disabled={!at} onClick={() => { setPlaying(false); set({ at: undefined }); }}>Now</button>
     </div>
   );
@@ -83,10 +83,9 @@ function nearest(all: string[], at: string): number {
 }
 
 function EpisodeRow({ e }: { e: Episode }) {
-  const t = instant(e.time);
   return (
     <div class={"episode kind-" + e.kind}>
-      <time>{t === null ? unknown : clock(t, now.value)}</time>
+      <Clock time={e.time} />
       <span class="episode-text"><b>{e.decision}</b><small>{e.cause}</small></span>
       <span class="episode-facts"><Delta value={delta(e)} /><small>{[nodesText(e), e.state === "done" ? "" : e.state].filter(Boolean).join(" · ")}</small></span>
     </div>
@@ -102,12 +101,12 @@ function EpisodeDrawer({ e }: { e: Episode }) {
   return (
     <Drawer kind={`Decision, ${e.kind}${e.reason ? ", " + e.reason : ""}`} label="Decision" title={e.decision} close={() => set({ episode: undefined })}>
       <div class="fact-line">
-        <Badge kind={e.state}>{e.state}</Badge><span>{clock(e.time, t)}, {age(e.time, t)} ago</span>
+        <Badge kind={e.state}>{e.state}</Badge><span><Clock time={e.time} />, {age(e.time, t)} ago</span>
         {moments.value?.length ? <button type="button" class="button small" onClick={() => set({ at: momentBefore(e) })}>Show the fleet then</button> : null}
       </div>
       <section class="part"><h3>Cause</h3><p>{e.cause}</p></section>
       <section class="part"><h3>Price of all nodes</h3>
-        {d === null ? <p class="muted">This decision is not about price.</p> : <p><span class="fromto">{perHour(e.dollarsPerHourBefore)} → <b>{perHour(e.dollarsPerHourAfter)}</b></span> <Delta value={d} /></p>}
+        {d === null ? <p class="muted">This decision is not about price.</p> : <p><span class="fromto">{perHourExact(e.dollarsPerHourBefore)} → <b>{perHourExact(e.dollarsPerHourAfter)}</b></span> <Delta value={d} /></p>}
         {e.evictionsPlanned > 0 && <p class="muted">{count(e.evictions)} of {plural(e.evictionsPlanned, "pod")} evicted</p>}
       </section>
       {e.launches && e.launches.length > 0 && (
@@ -134,7 +133,7 @@ function EpisodeDrawer({ e }: { e: Episode }) {
       </section>
       <section class="part"><h3>Effects ({count(e.effectsTotal)})</h3>
         {Object.keys(e.progress).length > 0 && <p class="chips">{[...fields.filter((f) => e.progress[f]), ...Object.keys(e.progress).filter((f) => !fields.includes(f))].map((f) => <span key={f} class="chip">{f} {count(e.progress[f])}</span>)}</p>}
-        <ol class="effects">{e.effects?.map((f, i) => <li key={i}><time>{clock(f.time, t)}</time><span><b>{f.kind}</b> {f.object}{f.message && <small>{f.message}</small>}</span></li>)}</ol>
+        <ol class="effects">{e.effects?.map((f, i) => <li key={i}><Clock time={f.time} /><span><b>{f.kind}</b> <bdi>{f.object}</bdi>{f.message && <small>{f.message}</small>}</span></li>)}</ol>
         {!e.effectsTotal && <p class="muted">{e.state === "open" ? "No effect yet." : "None."}</p>}
       </section>
     </Drawer>
@@ -149,9 +148,9 @@ function momentBefore(e: Episode): string | undefined {
 }
 
 export function DecisionsView() {
-  const { data, failure, reload } = useResource<{ episodes: Episode[] }>("decisions?limit=1000");
+  const { data, failure, asked, reload } = useResource<{ episodes: Episode[] }>("decisions?limit=1000");
   const wide = useWide(1000);
-  useEffect(() => { if (data) mergeEpisodes(data.episodes); }, [data]);
+  useEffect(() => { if (data) mergeEpisodes(data.episodes, asked); }, [data]);
   const list = episodes.value;
   const p = params.value;
   if (!data && !list) return failure ? <Failed failure={failure} retry={reload} /> : <Loading what="decisions" />;
@@ -176,12 +175,12 @@ export function DecisionsView() {
           <span class="muted">{plural(shown.length, "decision")}{p.at ? " until then" : ""}</span>
         </div>
         {shown.length ? (
-          <VirtualList class="episodes" role="listbox" label="Decisions, newest first" rowHeight={56} items={shown} keyOf={(e) => e.id} active={p.episode ?? ""} onOpen={(id) => set({ episode: id, node: undefined })} row={(e) => <EpisodeRow e={e} />} />
-        ) : <Blank title={all.length ? "No decision matches" : strip.value?.leader === false ? "Decisions are not known here" : "No decision yet"} text={all.length ? undefined : strip.value?.leader === false ? "This replica is a standby. The leader keeps the decision log." : "Decisions appear when pods are pending or nodes can be removed."} />}
+          <VirtualList steady class="episodes" role="listbox" label="Decisions, newest first" rowHeight={56} items={shown} keyOf={(e) => e.id} active={p.episode ?? ""} onOpen={(id) => set({ episode: id, node: undefined })} row={(e) => <EpisodeRow e={e} />} />
+        ) : all.length && p.q ? <NoMatch title="No decision matches" /> : <Blank title={all.length ? "No decision matches" : strip.value?.leader === false ? "Decisions are not known here" : "No decision yet"} text={all.length ? undefined : strip.value?.leader === false ? "This replica is a standby. The leader keeps the decision log." : "Decisions appear when pods are pending or nodes can be removed."} />}
       </div>
       {(wide || p.at) && (
         <section class="replayed" aria-label="Fleet at the chosen moment">
-          {pastFailure.value && p.at ? <Failed failure={pastFailure.value} retry={() => set({ at: undefined })} /> : <Tiles compact />}
+          {pastFailure.value && p.at ? <Failed failure={pastFailure.value} retry={retryPast} /> : <Tiles compact />}
         </section>
       )}
       {selected && <EpisodeDrawer key={selected.id} e={selected} />}

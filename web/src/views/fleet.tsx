@@ -3,7 +3,7 @@ import type { FleetNode } from "../api";
 import { count, cpu, dollars, memory, perHour, percent, plural, shortName } from "../format";
 import { FleetCanvas } from "../fleetview";
 import { groupings, move, sizeFor, sizes, type Grouping, type Move, type Size } from "../layout";
-import { pastFailure, shownFleet } from "../replay";
+import { pastFailure, retryPast, shownFleet } from "../replay";
 import { params, set } from "../router";
 import { matchNode, matchOwners, parseQuery } from "../search";
 import { announcement, connection, strip } from "../store";
@@ -240,8 +240,9 @@ export function FleetView() {
   const { fleet, past } = shownFleet();
   const as = params.value.as === "table" ? "table" : "tiles";
   if (pastFailure.value && params.value.at) {
-    return <Failed failure={pastFailure.value} retry={() => set({ at: undefined })} />;
+    return <Failed failure={pastFailure.value} retry={retryPast} />;
   }
+  if (params.value.at && !past) return <Loading what="the fleet" />;
   if (!past && !strip.value) {
     const c = connection.value;
     return c.state === "lost" ? <Failed failure={c.failure} /> : <Loading what="the fleet" />;

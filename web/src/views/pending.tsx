@@ -3,7 +3,7 @@ import { age, amounts, count, devices, plural } from "../format";
 import { link, params, set } from "../router";
 import { matchText, parseQuery } from "../search";
 import { live, now, pending } from "../store";
-import { Badge, Blank, Failed, Loading } from "../ui/parts";
+import { Badge, Blank, Failed, Loading, NoMatch } from "../ui/parts";
 import { Fix } from "../ui/drawer";
 import { useResource } from "../ui/use";
 
@@ -53,7 +53,6 @@ export function PendingView() {
   const { data, failure, reload } = useResource<{ groups: PendingGroup[] }>("pending");
   const groups = pending.value ?? data?.groups;
   if (!groups) return failure ? <Failed failure={failure} retry={reload} /> : <Loading what="pending pods" />;
-  const at = params.value.at;
   const query = parseQuery(params.value.q ?? "");
   const shown = groups.filter((g) => matchText(query, g.pod, g.owner, g.reason, g.fix, ...g.devices.map((d) => d.class), ...g.pools.map((p) => p.pool)))
     .sort((a, b) => rank[a.outcome] - rank[b.outcome] || b.count - a.count || (a.pod < b.pod ? -1 : 1));
@@ -63,8 +62,8 @@ export function PendingView() {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Pending pods">
       <div class="wrap">
-        <p class="lede"><b>{plural(groups.reduce((n, g) => n + g.count, 0), "pod")}</b> pending in {plural(groups.length, "group")}: {parts.filter(([n]) => n).map(([n, t], i) => <span key={t}>{i > 0 && ", "}{count(n)} {t}</span>)}.{at ? " This is the state of now." : ""}</p>
-        {shown.length ? <ul class="cards">{shown.map((g) => <Group key={g.pod} g={g} open={params.value.pod === g.pod} />)}</ul> : <Blank title="No group matches the search" />}
+        <p class="lede"><b>{plural(groups.reduce((n, g) => n + g.count, 0), "pod")}</b> pending in {plural(groups.length, "group")}: {parts.filter(([n]) => n).map(([n, t], i) => <span key={t}>{i > 0 && ", "}{count(n)} {t}</span>)}.</p>
+        {shown.length ? <ul class="cards">{shown.map((g) => <Group key={g.pod} g={g} open={params.value.pod === g.pod} />)}</ul> : <NoMatch title="No group matches the search" />}
       </div>
     </div>
   );

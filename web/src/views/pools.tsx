@@ -1,9 +1,9 @@
 import type { Pool } from "../api";
-import { clock, count, cpu, dollars, goDuration, memory, percent, perHour, plural } from "../format";
+import { clock, count, cpu, dollars, goDuration, memory, percent, perHour, plural, sumPerHour, zone } from "../format";
 import { link, params, set } from "../router";
 import { matchText, parseQuery } from "../search";
 import { episodes, now } from "../store";
-import { Badge, Blank, Failed, Loading, Meter, Value } from "../ui/parts";
+import { Badge, Blank, Failed, Loading, Meter, NoMatch, Value } from "../ui/parts";
 import { Fix } from "../ui/drawer";
 import { useResource } from "../ui/use";
 import { week } from "../week";
@@ -30,12 +30,12 @@ function Calendar({ pool }: { pool: Pool }) {
       <ul class="budget-list">
         {always.map((b, i) => <li key={"a" + i}><span class="key-swatch always" /><b>{b.nodes}</b> of nodes at any time, {reasonsText(b.reasons)} <span class="muted">now {count(b.allowed)} allowed</span></li>)}
         {scheduled.map((b, i) => (
-          <li key={"s" + i}><span class={`key-swatch budget-${i % 4}${b.nodes === "0" || b.nodes === "0%" ? " none" : ""}`} /><b>{b.nodes}</b> of nodes, {reasonsText(b.reasons)}, <code>{b.schedule}</code> for {goDuration(b.duration)} <span class="muted">{b.windows.some(([f, t]) => Date.parse(f) <= now.value && now.value < Date.parse(t)) ? `now ${count(b.allowed)} allowed` : "not in force now"}</span></li>
+          <li key={"s" + i}><span class={`key-swatch budget-${i % 4}${b.nodes === "0" || b.nodes === "0%" ? " none" : ""}`} /><b>{b.nodes}</b> of nodes, {reasonsText(b.reasons)}, <code>{b.schedule}</code> UTC for {goDuration(b.duration)} <span class="muted">{b.windows.some(([f, t]) => Date.parse(f) <= now.value && now.value < Date.parse(t)) ? `now ${count(b.allowed)} allowed` : "not in force now"}</span></li>
         ))}
       </ul>
       {scheduled.length > 0 && (
-        <div class="week" role="img" aria-label={`Week calendar: ${scheduled.map((b) => `${b.nodes} of nodes for ${reasonsText(b.reasons)} by schedule ${b.schedule} for ${goDuration(b.duration)}`).join("; ")}`}>
-          <div class="hours"><span />{[0, 6, 12, 18].map((h) => <i key={h} style={{ left: `${(h / 24) * 100}%` }}>{String(h).padStart(2, "0")}</i>)}</div>
+        <div class="week" role="img" aria-label={`Week calendar: ${scheduled.map((b) => `${b.nodes} of nodes for ${reasonsText(b.reasons)} by schedule ${b.schedule} UTC for ${goDuration(b.duration)}`).join("; ")}`}>
+          <div class="hours"><span title="the time zone of the browser">{zone(now.value)}</span>{[0, 6, 12, 18].map((h) => <i key={h} style={{ left: `${(h / 24) * 100}%` }}>{String(h).padStart(2, "0")}</i>)}</div>
           {days.map((day, d) => (
             <div key={d} class="day" style={{ height: Math.max(18, scheduled.length * lane + 6) + "px" }}>
               <span>{dayName(day.start)}</span>
@@ -82,7 +82,7 @@ function PoolCard({ pool, open }: { pool: Pool; open: boolean }) {
         <h2><button type="button" aria-expanded={open} onClick={() => set({ pool: open ? undefined : pool.name })}>{pool.name}</button></h2>
         <Badge kind={pool.ready ? "ready" : "problem"}>{pool.ready ? "ready" : "not ready"}</Badge>
         {pool.weight > 0 && <span class="muted">weight {count(pool.weight)}</span>}
-        <span class="pool-numbers"><a href={link({ q: "pool:" + pool.name }, "fleet")}>{plural(pool.nodes, "node")}</a><b><Value text={perHour(pool.dollarsPerHour)} /></b></span>
+        <span class="pool-numbers"><a href={link({ q: "pool:" + pool.name }, "fleet")}>{plural(pool.nodes, "node")}</a><b><Value text={sumPerHour(pool.dollarsPerHour, pool.unpriced)} /></b></span>
       </div>
       {pool.problem && <p class="why">{pool.problem}</p>}
       <Fix text={pool.fix} />
@@ -122,7 +122,7 @@ export function PoolsView() {
     <div class="scroll" tabIndex={0} role="region" aria-label="NodePools">
       <div class="wrap">
         {failure && <p class="why" role="status">{failure.message} The data is older. {clock(Date.now(), now.value)}</p>}
-        {shown.length ? <ul class="cards">{shown.map((p) => <PoolCard key={p.name} pool={p} open={params.value.pool === p.name} />)}</ul> : <Blank title="No NodePool matches the search" />}
+        {shown.length ? <ul class="cards">{shown.map((p) => <PoolCard key={p.name} pool={p} open={params.value.pool === p.name} />)}</ul> : <NoMatch title="No NodePool matches the search" />}
       </div>
     </div>
   );

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Pool, WhatIf } from "../api";
 import { Failure, get, post } from "../client";
-import { change, count, dollars, perHour, plural, shortName } from "../format";
+import { change, count, dollars, perHour, perHourExact, plural, shortName } from "../format";
 import { params, set } from "../router";
 import { announcement, strip } from "../store";
 import { Blank, CapacityMark, Copy, Failed, Section, Value } from "../ui/parts";
@@ -41,8 +41,8 @@ function Result({ r }: { r: WhatIf }) {
         <thead><tr><th /><th class="number">Now</th><th class="number">Afterwards</th><th class="number">Change</th></tr></thead>
         <tbody>
           <Row name="Nodes" before={r.before.nodes} after={r.after.nodes} text={count} better="neither" />
-          <Row name="Price" before={r.before.dollarsPerHour} after={r.after.dollarsPerHour} text={perHour} better="less" />
-          <Row name="Lower bound" before={r.before.floorPerHour} after={r.after.floorPerHour} text={perHour} better="less" />
+          <Row name="Price" before={r.before.dollarsPerHour} after={r.after.dollarsPerHour} text={perHourExact} better="less" />
+          <Row name="Lower bound" before={r.before.floorPerHour} after={r.after.floorPerHour} text={perHourExact} better="less" />
           <Row name="Pending pods" before={r.before.pending} after={r.after.pending} text={count} better="less" />
           <Row name="Evictions" before={r.before.evictions} after={r.after.evictions} text={count} better="less" />
         </tbody>

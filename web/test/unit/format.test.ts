@@ -65,3 +65,35 @@ test("names and families", () => {
   assert.equal(f.plural(1, "node"), "1 node");
   assert.equal(f.plural(1200, "node"), "1,200 nodes");
 });
+
+test("zones are distances to UTC, and whole times are in UTC", () => {
+  assert.equal(f.zone(0, 0), "UTC");
+  assert.equal(f.zone(0, 540), "UTC+9");
+  assert.equal(f.zone(0, -210), "UTC−3:30");
+  assert.equal(f.iso("2026-01-01T22:00:05.123456Z"), "2026-01-01T22:00:05Z");
+  assert.equal(f.iso(0), "1970-01-01T00:00:00Z");
+  assert.equal(f.iso("0001-01-01T00:00:00Z"), "");
+});
+
+test("a sum says how many prices are not in it", () => {
+  assert.equal(f.sumPerHour(12.5, 0), "$12.50/h");
+  assert.equal(f.sumPerHour(12.5, 9), "$12.50/h and 9 unpriced");
+  assert.equal(f.sumPerHour(null, 9), "—");
+});
+
+test("prices that are compared have cents, however large they are", () => {
+  assert.equal(f.perHourExact(100_000), "$100,000.00/h");
+  assert.equal(f.perHourExact(99_999.8), "$99,999.80/h");
+  assert.equal(f.perHourExact(-1234.5), "−$1,234.50/h");
+  assert.equal(f.perHourExact(0.0864), "$0.0864/h");
+  assert.equal(f.perHourExact(null), "—");
+});
+
+test("a price far above the lower bound is a multiple of it", () => {
+  assert.equal(f.above(0.0214), "+2.1%");
+  assert.equal(f.above(0.85), "+85%");
+  assert.equal(f.above(-0.01), "+0.0%");
+  assert.equal(f.above(8.99), "+899%");
+  assert.equal(f.above(122), "123×");
+  assert.equal(f.above(null), "—");
+});

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FleetNode } from "../../src/api";
-import { arrange, groupOf, hit, move, sizeFor, sizes, squarify, tileRect, visible } from "../../src/layout";
+import { arrange, fitting, groupOf, hit, move, shorten, sizeFor, sizes, squarify, tileRect, visible } from "../../src/layout";
 
 function node(i: number, pool: string): FleetNode {
   return {
@@ -94,4 +94,15 @@ test("blocks fill their rectangle in proportion and do not overlap", () => {
     }
   }
   assert.ok(Math.abs(sum - 4800) < 1);
+});
+
+test("the header of a group leaves out other parts before the price", () => {
+  const widths = [50, 60, 90, 70];
+  assert.deepEqual(fitting(widths, 10, 310, [1, 2, 0]), [0, 1, 2, 3]);
+  assert.deepEqual(fitting(widths, 10, 309, [1, 2, 0]), [0, 2, 3]);
+  assert.deepEqual(fitting(widths, 10, 200, [1, 2, 0]), [0, 3]);
+  assert.deepEqual(fitting(widths, 10, 20, [1, 2, 0]), [3]);
+  assert.equal(shorten("default", 7, (t) => t.length), "default");
+  assert.equal(shorten("default", 5, (t) => t.length), "defa…");
+  assert.equal(shorten("default", 0, (t) => t.length), "d…");
 });

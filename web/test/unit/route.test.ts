@@ -27,3 +27,10 @@ test("a change of the view keeps the moment and the search only", () => {
 test("an empty value removes the key", () => {
   assert.deepEqual(changeParams(parseRoute("#/fleet?node=a&q=b"), { node: undefined }).params, { q: "b" });
 });
+
+test("terms that only nodes can match stay in the fleet", () => {
+  const route = { view: "fleet" as const, params: { q: "kept:policy pool:default STATE:drifted" } };
+  assert.deepEqual(changeView(route, "pending").params, { q: "pool:default" });
+  assert.deepEqual(changeView(route, "fleet").params, route.params);
+  assert.deepEqual(changeView({ view: "fleet", params: { q: "kept:policy" } }, "cost").params, {});
+});

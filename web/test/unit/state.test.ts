@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FleetNode } from "../../src/api";
 import { backoff, EventParser } from "../../src/events";
-import { FleetState } from "../../src/fleetstate";
+import { FleetState, lacksPrice } from "../../src/fleetstate";
 import { matchNode, matchOwners, matchText, parseQuery } from "../../src/search";
 import { week } from "../../src/week";
 import { toRequest } from "../../src/whatif";
@@ -84,4 +84,11 @@ test("the form of What-if becomes a request or names its mistake", () => {
   });
   for (const prices of ["m7a.large", "m7a.large=", "m7a.large=x", "=3", "m7a.large=-1"]) assert.ok("problem" in toRequest({ manifests: "", without: "", prices }), prices);
   assert.ok("problem" in toRequest({ manifests: " ", without: "", prices: "" }));
+});
+
+test("a node without a known price counts from its launch on", () => {
+  assert.ok(lacksPrice(node("a", [], { dollarsPerHour: null })));
+  assert.ok(!lacksPrice(node("a", [])));
+  assert.ok(!lacksPrice(node("a", [], { dollarsPerHour: null, type: "", state: "launching" })));
+  assert.ok(!lacksPrice(node("a", [], { dollarsPerHour: null, state: "unmanaged" })));
 });
