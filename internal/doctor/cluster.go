@@ -57,7 +57,7 @@ func (c *Cluster) Check(ctx context.Context) ([]finding.Finding, error) {
 	}
 	c.whoAmI(ctx)
 	for _, check := range []func(context.Context){
-		c.controller, c.crds, c.storedVersions, c.fields, c.rbac, c.leader, c.pools, c.claims, c.budgets, c.autoscalers, c.pending,
+		c.controller, c.crds, c.storedVersions, c.fields, c.rbac, c.leader, c.pools, c.gates, c.claims, c.budgets, c.autoscalers, c.pending,
 	} {
 		check(ctx)
 	}
