@@ -80,6 +80,21 @@ func Ready(o Object) bool {
 		(len(types.Dependents) == 0 || root.ObservedGeneration == o.GetGeneration())
 }
 
+// Cause returns why the root of o is not True: the message of the first dependent that is False and has one, otherwise that of
+// the root.
+func Cause(o Object) string {
+	types := o.StatusConditions()
+	for _, t := range types.Dependents {
+		if c := find(o, t); c != nil && c.Status == metav1.ConditionFalse && c.Message != "" {
+			return c.Message
+		}
+	}
+	if root := find(o, types.Root); root != nil {
+		return root.Message
+	}
+	return ""
+}
+
 // Initialize adds missing dependents and a missing root with the status
 // Unknown, and recomputes the root. The transition time of an added condition
 // is the creation of the object, or now if the object is not created yet.

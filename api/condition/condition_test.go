@@ -144,6 +144,22 @@ func TestIndependentsDoNotCount(t *testing.T) {
 	}
 }
 
+// The cause is what a dependent says, not the name of the dependent.
+func TestCause(t *testing.T) {
+	c := claim()
+	if got := condition.Cause(c); got != "" {
+		t.Errorf("cause %q without conditions", got)
+	}
+	condition.Initialize(c, later)
+	if got := condition.Cause(c); got != "object is awaiting reconciliation" {
+		t.Errorf("cause %q, want the message of the root", got)
+	}
+	condition.SetFalse(c, "Registered", "Refused", "two nodes have this provider ID", later)
+	if got := condition.Cause(c); got != "two nodes have this provider ID" {
+		t.Errorf("cause %q, want the message of the dependent", got)
+	}
+}
+
 func TestClear(t *testing.T) {
 	c := claim()
 	condition.SetTrueWithReason(c, apiv1.ConditionTypeDrifted, "NodePoolDrifted", "m", later)

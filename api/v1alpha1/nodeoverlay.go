@@ -47,13 +47,14 @@ type NodeOverlaySpec struct {
 	Requirements []NodeSelectorRequirement `json:"requirements"`
 
 	// Adjustment of the price: a signed amount in USD/h (+0.5, -0.02) or a signed
-	// percentage (+10%, -12.5%). The result is at least 0. Mutually exclusive with
-	// price.
+	// percentage (+10%, -12.5%), of at most 1000000000. The result is at least 0.
+	// Mutually exclusive with price.
 	// +kubebuilder:validation:Pattern=`^([+-](\d+(\.\d+)?|\.\d+)|\+(\d+(\.\d+)?|\.\d+)%|-\d{1,2}(\.\d+)?%|-100%)$`
 	// +optional
 	PriceAdjustment *string `json:"priceAdjustment,omitempty"`
 
-	// Price in USD/h, such as 0.25. Mutually exclusive with priceAdjustment.
+	// Price in USD/h, such as 0.25, of at most 1000000000. Mutually exclusive with
+	// priceAdjustment.
 	// +kubebuilder:validation:Pattern=`^\d+(\.\d+)?$`
 	// +optional
 	Price *string `json:"price,omitempty"`

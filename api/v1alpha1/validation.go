@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -33,8 +35,15 @@ func (o *NodeOverlay) Validate(rules apiv1.LabelRules) error {
 		errs = append(errs, fmt.Errorf("%s: set only one of price and priceAdjustment", spec))
 	}
 	if o.Spec.Price != nil {
-		if price, err := strconv.ParseFloat(*o.Spec.Price, 64); err != nil || price < 0 {
-			errs = append(errs, fmt.Errorf("%s: %q is no price: use a number of 0 or more", spec.Child("price"), *o.Spec.Price))
+		if price, err := strconv.ParseFloat(*o.Spec.Price, 64); err != nil || !(price >= 0 && price <= maxPrice) { // also true for NaN
+			errs = append(errs, fmt.Errorf("%s: %q is no price: use a number from 0 to %d", spec.Child("price"), *o.Spec.Price, maxPrice))
+		}
+	}
+	if o.Spec.PriceAdjustment != nil {
+		text := *o.Spec.PriceAdjustment
+		if by, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64); err != nil || !(math.Abs(by) <= maxPrice) {
+			errs = append(errs, fmt.Errorf("%s: %q is no amount such as +0.05 and no part such as -10%%, of at most %d",
+				spec.Child("priceAdjustment"), text, maxPrice))
 		}
 	}
 	for _, name := range []corev1.ResourceName{
@@ -51,6 +60,10 @@ func (o *NodeOverlay) Validate(rules apiv1.LabelRules) error {
 	}
 	return utilerrors.NewAggregate(errs)
 }
+
+// maxPrice is the largest price in dollars per hour, and the largest adjustment of one, in dollars or percent. It is far above
+// the price of any instance, and sums of such prices stay exact enough to be compared.
+const maxPrice = 1_000_000_000
 
 // errNotExtended is the error for a resource that every instance type has.
 var errNotExtended = errors.New("only extended resources may be added")

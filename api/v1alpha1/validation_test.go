@@ -38,6 +38,15 @@ func TestValidate(t *testing.T) {
 		{"both prices", func(s *overlayv1alpha1.NodeOverlaySpec) { s.PriceAdjustment = ptr.To("+1") },
 			"spec: set only one of price and priceAdjustment"},
 		{"price", func(s *overlayv1alpha1.NodeOverlaySpec) { s.Price = ptr.To("-1") }, `spec.price: "-1" is no price`},
+		{"huge price", func(s *overlayv1alpha1.NodeOverlaySpec) { s.Price = ptr.To("1000000000.01") },
+			`spec.price: "1000000000.01" is no price: use a number from 0 to 1000000000`},
+		{"price that is no number", func(s *overlayv1alpha1.NodeOverlaySpec) { s.Price = ptr.To("NaN") }, `spec.price: "NaN" is no price`},
+		{"huge adjustment", func(s *overlayv1alpha1.NodeOverlaySpec) { s.Price, s.PriceAdjustment = nil, ptr.To("+1000000001") },
+			`spec.priceAdjustment: "+1000000001" is no amount such as +0.05`},
+		{"huge part", func(s *overlayv1alpha1.NodeOverlaySpec) {
+			s.Price, s.PriceAdjustment = nil, ptr.To("+99999999999999999999%")
+		},
+			`spec.priceAdjustment: "+99999999999999999999%" is no amount`},
 		{"cpu", func(s *overlayv1alpha1.NodeOverlaySpec) { s.Capacity["cpu"] = resource.MustParse("1") },
 			"spec.capacity[cpu]: only extended resources may be added"},
 	} {

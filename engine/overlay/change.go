@@ -1,7 +1,6 @@
 package overlay
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -41,10 +40,7 @@ func changeOf(o *overlayv1alpha1.NodeOverlay, rules apiv1.LabelRules) (*change, 
 		c.plus, _ = strconv.ParseFloat(*o.Spec.Price, 64) // Validate has checked it
 	case c.priced: // such as +10%, -12.5% or +0.05
 		number, relative := strings.CutSuffix(*o.Spec.PriceAdjustment, "%")
-		by, err := strconv.ParseFloat(number, 64)
-		if err != nil {
-			return nil, fmt.Errorf("spec.priceAdjustment: %q is no amount such as +0.05 and no part such as -10%%", *o.Spec.PriceAdjustment)
-		}
+		by, _ := strconv.ParseFloat(number, 64) // Validate has checked it
 		if relative {
 			c.factor += by / 100
 		} else {
