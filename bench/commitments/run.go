@@ -190,5 +190,5 @@ func carryOut(s *model.Snapshot, cmd *model.Command, prefix string) *model.Snaps
 			placements = append(placements, model.Placement{Node: own, Pods: x.Pods})
 		}
 	}
-	return s.Bound(placements).Apply(nodes(cmd.Replacements, prefix, s.Now)).Calm()
+	return s.Bound(placements).Apply(nodes(cmd.Replacements, prefix, s.Now)).WithoutPending()
 }

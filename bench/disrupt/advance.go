@@ -29,7 +29,7 @@ func (f *Fleet) CarryOut(d disrupt.Decision) {
 				nodes = append(nodes, o)
 			}
 		}
-		f.Snapshot = f.Without(nodes...).Bound(c.Placements).Apply(f.land(c.Replacements)).Calm()
+		f.Snapshot = f.Without(nodes...).Bound(c.Placements).Apply(f.land(c.Replacements)).WithoutPending()
 	}
 }
 

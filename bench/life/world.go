@@ -91,7 +91,7 @@ func (w *World) look() *model.Snapshot {
 	if !w.d.Empty() {
 		w.s, w.d = w.s.Apply(w.d), model.Delta{}
 	}
-	return w.s.At(w.now).WithPromises(maps.Clone(w.promises))
+	return w.s.At(w.now).WithTargets(maps.Clone(w.promises))
 }
 
 func (w *World) tell(format string, args ...any) {

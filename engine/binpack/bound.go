@@ -8,14 +8,14 @@ type Relaxation struct{ in *instance }
 // NewRelaxation returns the relaxation of p. It calls Catalog.Offers for all offer sets of the items, because only one
 // goroutine may call Offers. After that, Bound does not call Offers and can run in another goroutine than Solve.
 func NewRelaxation(p *Problem) *Relaxation {
-	open := *p
-	open.Catalogs = make([]Catalog, len(p.Catalogs))
+	unbudgeted := *p
+	unbudgeted.Catalogs = make([]Catalog, len(p.Catalogs))
 	for i, c := range p.Catalogs {
 		c.Index = nil  // Solve may use the index in another goroutine
 		c.Budget = nil // Bound ignores budgets
-		open.Catalogs[i] = c
+		unbudgeted.Catalogs[i] = c
 	}
-	in := newInstance(&open, Options{})
+	in := newInstance(&unbudgeted, Options{})
 	for i := range p.Items {
 		for j, u := range p.Items[i].Uses {
 			in.catalogs[j].set(u.Offers)
@@ -35,15 +35,15 @@ func (r *Relaxation) Bound(copies []int) float64 {
 	for i := range in.items {
 		in.items[i].left = copies[i]
 	}
-	d := newDemand(in, in.packable(), nil)
-	d.rank()
-	c := newCandidates(in, d)
-	bins := c.bins(func(x *candidate) bool { return x.catalog.types[x.typ].Supply < 0 })
+	set := newItemSet(in, in.packable(), nil)
+	set.resetByValue()
+	candidates := newCandidates(in, set)
+	bins := candidates.bins(func(x *candidate) bool { return x.catalog.types[x.typ].Supply < 0 })
 	if len(bins) == 0 {
 		return 0
 	}
-	covering := lp.NewCovering(c.width, d.groups)
+	covering := lp.NewCovering(candidates.width, set.groups)
 	covering.SetBins(bins)
-	_, cost := covering.Solve(d.needs(c.width))
+	_, cost := covering.Solve(set.needs(candidates.width))
 	return cost
 }

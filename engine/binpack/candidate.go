@@ -14,14 +14,14 @@ import (
 // A candidate is a bin type that a search considers. It holds at least one copy of some item type. A candidate has the
 // prices of a bin for these item types, and upper bounds on the value of the copies in a bin.
 type candidate struct {
-	index    int
-	catalog  *catalog
-	typ      int       // index of the bin type in catalog.types
-	capacity []float64 // by dimension, divided by Problem.Units; then by scarce cardinality
-	price    float64   // the price of the cheapest offer that any item type may use, without the fee
-	fee      float64   // Problem.Fee, plus the fee for small solutions (see smallFee) unless the type has a supply
-	open     bool      // it is in the relaxation, see pricing.update
-	holdsAll bool      // a bin can hold a copy of each item type with remaining copies that may use the catalog
+	index        int
+	catalog      *catalog
+	typ          int       // index of the bin type in catalog.types
+	capacity     []float64 // by dimension, divided by Problem.Units; then by scarce cardinality
+	price        float64   // the price of the cheapest offer that any item type may use, without the fee
+	fee          float64   // Problem.Fee, plus the fee for small solutions (see smallFee) unless the type has a supply
+	inRelaxation bool      // it is in the relaxation, see pricing.update
+	holdsAll     bool      // a bin can hold a copy of each item type with remaining copies that may use the catalog
 	// draw is what a bin of a Paid type uses of its supply, as a share of what was left when the search began. It is 0 for
 	// other types, and if a catalog has a budget.
 	draw float64
@@ -39,7 +39,7 @@ type candidate struct {
 // A candidates holds all candidates of one search.
 type candidates struct {
 	catalogs []*catalog
-	demand   *demand
+	items    *itemSet
 	width    int          // the length of candidate.capacity: dimensions plus scarce cardinalities
 	list     []*candidate // in the order of rank, once rank was called
 	byPrice  []*candidate // the same candidates by rising price + fee
@@ -54,18 +54,18 @@ type groupUse struct {
 	some, all typeset.Set // the bin types that can hold a copy of some of these item types; of each of them
 }
 
-func newCandidates(in *instance, d *demand) *candidates {
-	c := &candidates{catalogs: in.catalogs, demand: d, width: in.problem.Dimensions + len(d.scarce)}
+func newCandidates(in *instance, items *itemSet) *candidates {
+	c := &candidates{catalogs: in.catalogs, items: items, width: in.problem.Dimensions + len(items.scarce)}
 	budgeted := hasBudget(in.problem)
 	for _, cat := range in.catalogs {
 		for j := range cat.types {
-			if cat.soldOut(j) {
+			if cat.exhausted(j) {
 				continue
 			}
 			t := &cat.types[j]
-			x := &candidate{index: len(c.list), catalog: cat, typ: j, groupPrice: make([]float64, d.groups)}
+			x := &candidate{index: len(c.list), catalog: cat, typ: j, groupPrice: make([]float64, items.groups)}
 			x.capacity = vector.Scale(t.Capacity, in.units)
-			for _, s := range d.scarce {
+			for _, s := range items.scarce {
 				x.capacity = append(x.capacity, float64(s.max))
 			}
 			if t.Paid && !budgeted {
@@ -78,7 +78,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 	c.list = slices.DeleteFunc(c.list, func(x *candidate) bool { return x.groups == 0 })
 	// With several groups no candidate is removed, because the offers that items of two groups have in common may be cheapest
 	// in a dominated type. A removed type can still become an option of a bin.
-	if d.groups == 1 {
+	if items.groups == 1 {
 		c.list = c.undominated(c.list, func(x *candidate) bool {
 			return len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0
 		})
@@ -90,11 +90,18 @@ func newCandidates(in *instance, d *demand) *candidates {
 	return c
 }
 
-// limited reports whether some candidate has a budget, or a supply: with paid any supply, else one that is not Paid.
-func (c *candidates) limited(paid bool) bool {
+// limited reports whether some candidate has a budget or a supply.
+func (c *candidates) limited() bool {
+	return slices.ContainsFunc(c.list, func(x *candidate) bool {
+		return len(x.catalog.left) > 0 || x.catalog.types[x.typ].Supply >= 0
+	})
+}
+
+// limitedUnpaid reports whether some candidate has a budget, or a supply that is not Paid.
+func (c *candidates) limitedUnpaid() bool {
 	return slices.ContainsFunc(c.list, func(x *candidate) bool {
 		t := &x.catalog.types[x.typ]
-		return len(x.catalog.left) > 0 || t.Supply >= 0 && (paid || !t.Paid)
+		return len(x.catalog.left) > 0 || t.Supply >= 0 && !t.Paid
 	})
 }
 
@@ -102,7 +109,7 @@ func (c *candidates) limited(paid bool) bool {
 // the catalog.
 func (c *candidates) usesOf(cat *catalog) []groupUse {
 	var out []groupUse
-	for _, t := range c.demand.types {
+	for _, t := range c.items.types {
 		f := &t.fit[cat.index]
 		if t.left == 0 || f.offers == nil {
 			continue
@@ -119,13 +126,13 @@ func (c *candidates) usesOf(cat *catalog) []groupUse {
 }
 
 // bins returns the bins of the linear relaxation: one for each candidate and each distinct finite price in groupPrice. A bin
-// admits the price groups g with groupPrice[g] at most its price. The candidates are those for which open is true and that
+// admits the price groups g with groupPrice[g] at most its price. The candidates are those for which include is true and that
 // hold a remaining copy. bins omits dominated candidates, because the dual constraints of the candidates that dominate them
 // imply theirs. Candidates that draw from a supply dominate none.
-func (c *candidates) bins(open func(*candidate) bool) []lp.CoverBin {
+func (c *candidates) bins(include func(*candidate) bool) []lp.CoverBin {
 	var list []*candidate
 	for _, x := range c.list {
-		if x.groups != 0 && open(x) {
+		if x.groups != 0 && include(x) {
 			list = append(list, x)
 		}
 	}
@@ -156,27 +163,26 @@ func (c *candidates) undominated(list []*candidate, mayDominate func(*candidate)
 	slices.SortFunc(byPrice, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(slices.Min(a.groupPrice), slices.Min(b.groupPrice)), a.index-b.index)
 	})
-	var kept, rivals []*candidate
+	var kept []*candidate
+	dominators := make([][]*candidate, len(c.catalogs)) // those kept of each catalog that may dominate
 	for _, x := range byPrice {
-		if slices.ContainsFunc(rivals, func(o *candidate) bool { return c.dominates(o, x) }) {
+		own := &dominators[x.catalog.index]
+		if slices.ContainsFunc(*own, func(o *candidate) bool { return c.dominates(o, x) }) {
 			continue
 		}
 		kept = append(kept, x)
 		if mayDominate(x) {
-			rivals = append(rivals, x)
+			*own = append(*own, x)
 		}
 	}
 	slices.SortFunc(kept, func(a, b *candidate) int { return a.index - b.index })
 	return kept
 }
 
-// dominates reports whether x is at least as good as the other candidate: of the same catalog, with no less capacity in any
+// dominates reports whether x is at least as good as the other candidate of the same catalog: with no less capacity in any
 // dimension, no higher price for any price group, and allowed for each item type with remaining copies that may use the
 // other candidate.
 func (c *candidates) dominates(x, other *candidate) bool {
-	if x.catalog != other.catalog {
-		return false
-	}
 	for r, v := range other.capacity {
 		if v > x.capacity[r] {
 			return false
@@ -187,7 +193,7 @@ func (c *candidates) dominates(x, other *candidate) bool {
 			return false
 		}
 	}
-	return x.holdsAll || !slices.ContainsFunc(c.demand.types, func(t *itemType) bool {
+	return x.holdsAll || !slices.ContainsFunc(c.items.types, func(t *itemType) bool {
 		f := &t.fit[x.catalog.index]
 		return t.left > 0 && f.offers != nil && f.types.Has(other.typ) && !f.types.Has(x.typ)
 	})
@@ -226,8 +232,8 @@ func (c *candidates) updateGroupPrices() {
 	}
 }
 
-// value recomputes value of each candidate. prices[g][d] is the dual price of price group g in dimension d.
-func (c *candidates) value(prices [][]float64) {
+// setValues sets value of each candidate. prices[g][d] is the dual price of price group g in dimension d.
+func (c *candidates) setValues(prices [][]float64) {
 	ceilings := map[lp.GroupSet][]float64{} // results of lp.Ceiling by candidate.groups; most candidates have equal groups
 	for _, x := range c.list {
 		best, ok := ceilings[x.groups]

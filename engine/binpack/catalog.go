@@ -45,8 +45,8 @@ func (c *catalog) afford(j int, charge []int64) int64 {
 // draw returns how many units of its supply one bin uses.
 func (t *BinType) draw() int { return max(t.Draw, 1) }
 
-// soldOut reports whether the budget or the supply allows no further bin of type j.
-func (c *catalog) soldOut(j int) bool { return c.afford(j, c.types[j].Charge) == 0 }
+// exhausted reports whether the budget or the supply allows no further bin of type j.
+func (c *catalog) exhausted(j int) bool { return c.afford(j, c.types[j].Charge) == 0 }
 
 // debit subtracts what n bins with pattern p use from the budget and the supply. A negative n adds it back.
 func (c *catalog) debit(p *pattern, n int64) {
@@ -67,7 +67,7 @@ func (c *catalog) affordable(types []int) []int {
 	if len(c.left) == 0 {
 		return types
 	}
-	return slices.DeleteFunc(slices.Clone(types), c.soldOut)
+	return slices.DeleteFunc(slices.Clone(types), c.exhausted)
 }
 
 // chargeOf returns the charge of a bin of type j that has enough options to meet the Distinct conditions of s. An option

@@ -3,15 +3,15 @@ package binpack
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 )
 
 // countOf returns how much one copy adds to the counter of the group: Count.N of its entry, 0 if there is no entry.
+// The counts are rising by group. A pod with many host ports has one for each, so the search must not be linear.
 func countOf(counts []Count, group int) int {
-	for _, c := range counts {
-		if c.Group == group {
-			return c.N
-		}
+	if i, ok := slices.BinarySearchFunc(counts, group, func(c Count, group int) int { return c.Group - group }); ok {
+		return counts[i].N
 	}
 	return 0
 }

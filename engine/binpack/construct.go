@@ -8,7 +8,7 @@ import (
 // A search is the state of the packing of some items by construction, package sparse and improvement.
 type search struct {
 	in         *instance
-	demand     *demand
+	items      *itemSet
 	candidates *candidates
 	pricing    *pricing
 	builder    *builder
@@ -19,10 +19,10 @@ func newSearch(in *instance, items []*item) *search {
 	if len(items) == 0 {
 		return nil
 	}
-	s := &search{in: in, demand: newDemand(in, items, scarceCardinalities(items))}
-	s.candidates = newCandidates(in, s.demand)
-	s.pricing = newPricing(in, s.demand, s.candidates)
-	s.builder = newBuilder(in, s.demand)
+	s := &search{in: in, items: newItemSet(in, items, scarceCardinalities(items))}
+	s.candidates = newCandidates(in, s.items)
+	s.pricing = newPricing(in, s.items, s.candidates)
+	s.builder = newBuilder(in, s.items)
 	s.builder.effort = s.chooseEffort()
 	return s
 }
@@ -46,23 +46,23 @@ const (
 
 func (s *search) chooseEffort() effort {
 	switch {
-	case slices.ContainsFunc(s.demand.scarce, func(c cardinality) bool { return c.bins >= manyBins }):
-		return effort{anchors: 1, tried: 1, orders: orders[:1], sample: usualSample}
-	case s.isSparse() && len(s.decidingDimensions()) == 2:
-		return effort{anchors: 1, tried: 6, orders: []order{byValue}, sample: maxSample, sparse: true}
+	case slices.ContainsFunc(s.items.scarce, func(c cardinality) bool { return c.bins >= manyBins }):
+		return effort{anchors: 1, maxCandidates: 1, orders: orders[:1], maxSampled: usualSample}
+	case s.isSparse() && len(s.limitingDimensions()) == 2:
+		return effort{anchors: 1, maxCandidates: 6, orders: []order{byValue}, maxSampled: maxSample, sparse: true}
 	}
 	return s.usualEffort()
 }
 
 func (s *search) usualEffort() effort {
-	return effort{anchors: 2, tried: max(4, min(10, 4000/len(s.demand.types))), orders: orders[:], sample: usualSample}
+	return effort{anchors: 2, maxCandidates: max(4, min(10, 4000/len(s.items.types))), orders: orders[:], maxSampled: usualSample}
 }
 
 // isSparse reports whether there are at least minCopies copies and bins are expected to hold at most fewCopies copies. The
 // expected number is the value of the bin type with the highest maxRatio, divided by the mean value of a copy. isSparse is
 // true only if all item types use the same offers, without counts, bounds or Distinct conditions.
 func (s *search) isSparse() bool {
-	copies, types := 0, s.demand.types
+	copies, types := 0, s.items.types
 	for _, t := range types {
 		copies += t.left
 		if t.hasConflicts || slices.ContainsFunc(s.in.catalogs, func(c *catalog) bool {
@@ -73,7 +73,7 @@ func (s *search) isSparse() bool {
 		}
 	}
 	list := s.candidates.list
-	return copies >= minCopies && len(list) > 0 && list[0].value*float64(copies) <= fewCopies*s.demand.total
+	return copies >= minCopies && len(list) > 0 && list[0].value*float64(copies) <= fewCopies*s.items.total
 }
 
 // construct updates the dual prices, and keeps the values of item types and candidates as the initial ones. It then opens
@@ -82,13 +82,13 @@ func (s *search) construct() []*pattern {
 	if !s.pricing.update() {
 		return nil
 	}
-	for _, t := range s.demand.types {
+	for _, t := range s.items.types {
 		t.initialValue = t.value
 	}
 	for _, c := range s.candidates.list {
 		c.initialValue = c.value
 	}
-	return s.open(true)
+	return s.openAndReprice()
 }
 
 const (
@@ -97,48 +97,60 @@ const (
 	// If the ratio of the best pattern is below poorRatio, dual prices are updated before a bin is opened, unless no
 	// copies were packed since the last update.
 	poorRatio = 0.985
-	// takeShare is the largest share of the value of the remaining copies in the bins that one pattern opens, see take.
+	// takeShare is the largest share of the value of the remaining copies in the bins that one pattern opens, see openPattern.
 	takeShare = 0.1
 )
 
-// open opens the pattern that best returns, until there is none, and returns the patterns of all opened bins. If reprice is
-// true, it updates the dual prices as repriceShare and poorRatio say. With one price group and no scarce cardinality, it then
-// opens few bins before it chooses the next pattern, see take.
-func (s *search) open(reprice bool) []*pattern {
+// openAndReprice opens the pattern that best returns, until there is none, and returns the patterns of all opened bins. It updates
+// the dual prices as repriceShare and poorRatio say. With one price group and no scarce cardinality, it opens few bins before it
+// chooses the next pattern, see takeShare.
+func (s *search) openAndReprice() []*pattern {
 	var bins []*pattern
-	d := s.demand
-	few := reprice && d.groups == 1 && len(d.scarce) == 0
+	items, share := s.items, math.Inf(1)
+	if items.groups == 1 && len(items.scarce) == 0 {
+		share = takeShare
+	}
 	for {
 		best := s.best()
-		if best == nil {
-			return bins
-		}
-		if reprice && best.ratio() < poorRatio && d.total < s.pricing.totalAtUpdate*(1-same) {
+		if best != nil && best.ratio() < poorRatio && items.total < s.pricing.totalAtUpdate*(1-same) {
 			if !s.pricing.update() {
 				return bins
 			}
-			if best = s.best(); best == nil {
-				return bins
-			}
+			best = s.best()
 		}
-		bins = append(bins, s.take(best, few)...)
-		if d.sum(); d.total <= 0 {
+		if best == nil {
 			return bins
 		}
-		if reprice && d.total < repriceShare*s.pricing.totalAtUpdate && !s.pricing.update() {
+		bins = append(bins, s.openPattern(best, share)...)
+		if items.sumValue(); items.total <= 0 {
+			return bins
+		}
+		if items.total < repriceShare*s.pricing.totalAtUpdate && !s.pricing.update() {
 			return bins
 		}
 	}
 }
 
-// From one anchor (see effort.anchors) to the next, best skips len(demand.byValue)/anchorSpacing item types.
+// openBins is openAndReprice without changes of the dual prices, as often as possible for each pattern.
+func (s *search) openBins() []*pattern {
+	var bins []*pattern
+	for best := s.best(); best != nil; best = s.best() {
+		bins = append(bins, s.openPattern(best, math.Inf(1))...)
+		if s.items.sumValue(); s.items.total <= 0 {
+			break
+		}
+	}
+	return bins
+}
+
+// From one anchor (see effort.anchors) to the next, best skips len(items.byValue)/anchorSpacing item types.
 const anchorSpacing = 16
 
 // best returns the pattern with the highest ratio of those that bestAround finds for effort.anchors item types: the most
-// valuable one, and others spread over demand.byValue (see anchorSpacing). If none of these has a pattern, best tries the
+// valuable one, and others spread over items.byValue (see anchorSpacing). If none of these has a pattern, best tries the
 // other item types. It returns nil if no item type has a pattern.
 func (s *search) best() *pattern {
-	if p := s.bestOf(1 + len(s.demand.byValue)/anchorSpacing); p != nil {
+	if p := s.bestOf(1 + len(s.items.byValue)/anchorSpacing); p != nil {
 		return p
 	}
 	return s.bestOf(1)
@@ -148,12 +160,12 @@ func (s *search) best() *pattern {
 func (s *search) bestOf(spacing int) *pattern {
 	var best *pattern
 	anchors, next := 0, 0
-	for i, t := range s.demand.byValue {
-		if t.left == 0 || t.stuck || i < next {
+	for i, t := range s.items.byValue {
+		if t.left == 0 || t.noPattern || i < next {
 			continue
 		}
 		if p := s.bestAround(t); p == nil {
-			t.stuck = true
+			t.noPattern = true
 		} else if p.better(best) {
 			best = p
 		}
@@ -166,17 +178,17 @@ func (s *search) bestOf(spacing int) *pattern {
 }
 
 // bestAround builds patterns with at least one copy of the item type anchor, and returns the one with the highest ratio. It
-// stops after effort.tried bin types that can hold such a copy, or when no other bin type can be much better (see
+// stops after effort.maxCandidates bin types that can hold such a copy, or when no other bin type can be much better (see
 // nearBound). It continues while no pattern was built, and returns nil if no bin type gives one.
 func (s *search) bestAround(anchor *itemType) *pattern {
 	b := s.builder
 	var best *pattern
 	n := 0
-	for c, bound := range s.candidates.byBound(s.demand.total) {
-		if best != nil && (n >= b.effort.tried || best.ratio() >= bound*nearBound) {
+	for c, bound := range s.candidates.byBound(s.items.total) {
+		if best != nil && (n >= b.effort.maxCandidates || best.ratio() >= bound*nearBound) {
 			break
 		}
-		if on := &anchor.fit[c.catalog.index]; on.offers == nil || !on.types.Has(c.typ) || c.catalog.soldOut(c.typ) {
+		if on := &anchor.fit[c.catalog.index]; on.offers == nil || !on.types.Has(c.typ) || c.catalog.exhausted(c.typ) {
 			continue
 		}
 		n++
@@ -202,25 +214,25 @@ func (s *search) bestIn(c *candidate, anchor *itemType) *pattern {
 	for _, fill := range b.effort.orders {
 		try(fill)
 	}
-	if best != nil && c.catalog.types[c.typ].Paid && best.value < fullShare*min(c.value, s.demand.total) {
+	if best != nil && c.catalog.types[c.typ].Paid && best.value < fullShare*min(c.value, s.items.total) {
 		try(byDirection)
 	}
 	return best
 }
 
-// take changes p to a cheaper bin type if possible (see resize), and opens it as often as copies, budgets and supplies
-// allow. If few is true, the bins hold at most takeShare of the value of the remaining copies, unless one bin holds more. It
-// returns p once for each opened bin.
-func (s *search) take(p *pattern, few bool) []*pattern {
+// openPattern changes p to a cheaper bin type if possible (see resize), and opens it as often as copies, budgets and supplies
+// allow. The bins hold at most share of the value of the remaining copies, unless one bin holds more. openPattern returns p once
+// for each opened bin.
+func (s *search) openPattern(p *pattern, share float64) []*pattern {
 	p.resize()
 	p.setCharge(s.in.options.RelaxDistinct)
 	times := int(min(p.catalog.afford(p.typ, p.charged()), math.MaxInt32))
 	for _, x := range p.parts {
 		times = min(times, x.item.left/x.n)
 	}
-	if most := takeShare * s.demand.total / p.value; few && most < float64(times) {
+	if most := share * s.items.total / p.value; most < float64(times) {
 		times = max(1, int(most))
 	}
-	p.move(times)
+	p.open(times)
 	return slices.Repeat([]*pattern{p}, times)
 }

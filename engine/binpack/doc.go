@@ -15,7 +15,7 @@
 // # Method
 //
 //  1. Item types. Items with equal demand, offers and bin types form one item type, unless they use different
-//     scarce cardinalities (demand.go). An item class is the items of a type with equal counts and bounds (itemtype.go).
+//     scarce cardinalities (itemset.go). An item class is the items of a type with equal counts and bounds (itemtype.go).
 //  2. Dual prices. A price group is the item types that pay the same price in every bin type. The linear relaxation has
 //     a dual price per price group and dimension (pricing.go). With one price group, the mean over slightly different
 //     demands replaces it. So prices change before the remaining copies suit no mix of bin types. The value of a copy is
@@ -27,8 +27,8 @@
 //     by the direction of the demand (the dot-product heuristic, Panigrahy et al. 2011). Exchanges of copies then improve
 //     them (filling.go, order.go, polish.go).
 //  4. Few copies per bin. Where bins hold about fewCopies copies or fewer (construct.go), dual prices ignore the gaps
-//     that copies leave. If two dimensions limit such bins, package sparse packs all copies again. It uses a value per
-//     item and corrects it after each packing.
+//     that copies leave. If two dimensions limit such bins, package sparse packs all copies again, by column generation
+//     with a value per item.
 //  5. Improvement. Groups of bins are closed and packed again (ruin and recreate, Schrimpf et al. 2000; improve.go).
 //  6. Priorities. If a copy is in no bin although a copy of lower priority is in a bin, all bins are given up. The items of
 //     each priority are then packed in turn, highest first, by construction only.
@@ -55,6 +55,7 @@
 //   - Belov, Scheithauer: Setup and open-stacks minimization in one-dimensional stock cutting. INFORMS Journal on
 //     Computing 19 (2007).
 //   - Chvátal: Linear Programming. Freeman (1983).
+//   - Fisher: The Lagrangian relaxation method for solving integer programming problems. Management Science 27 (1981).
 //   - Schrimpf et al.: Record breaking optimization results using the ruin and recreate principle. Journal of
 //     Computational Physics 159 (2000).
 //   - Panigrahy, Talwar, Uyeda, Wieder: Heuristics for vector bin packing. Microsoft Research (2011).

@@ -8,24 +8,24 @@ import (
 
 // An effort is how much work the search spends on each pattern that it opens.
 type effort struct {
-	anchors int     // how many anchors are tried, more if none has a pattern. A pattern is built around the item type anchor
-	tried   int     // the number of candidates after which bestAround stops, once it has a pattern
-	orders  []order // the rules for filling a bin; each gives a pattern per anchor and candidate
-	sample  int     // the largest number of item types considered for one pattern, besides the anchor
-	sparse  bool    // the problem is sparse (search.isSparse), so package sparse packs all copies again
+	anchors       int     // how many anchors are tried, more if none has a pattern. A pattern is built around the item type anchor
+	maxCandidates int     // the number of candidates after which bestAround stops, once it has a pattern
+	orders        []order // the rules for filling a bin; each gives a pattern per anchor and candidate
+	maxSampled    int     // the largest number of item types considered for one pattern, besides the anchor
+	sparse        bool    // the problem is sparse (search.isSparse), so package sparse packs all copies again
 }
 
 // A builder builds the patterns of one search, one after another. The fields from candidate on describe the current pattern.
 type builder struct {
 	in        *instance
-	demand    *demand
+	items     *itemSet
 	effort    effort
 	patterns  int // the number of patterns built so far; also the number of the current pattern, from 1
-	looked    int // work done: for each pattern, 8 plus the number of item types considered; improve starts it again at 0
+	work      int // work done: for each pattern, 8 plus the number of item types considered; improve starts it again at 0
 	candidate *candidate
 	pattern   pattern
 	free      []int64     // the free capacity by dimension
-	open      []*itemType // the item types to add, by falling value
+	addable   []*itemType // the item types to add, by falling value
 	// refused[k] equals patterns if no further copy of conflict class k can be added to the current pattern. Adding copies of
 	// other classes does not change that.
 	refused   []int
@@ -33,10 +33,10 @@ type builder struct {
 	matching  matching
 }
 
-func newBuilder(in *instance, d *demand) *builder {
+func newBuilder(in *instance, items *itemSet) *builder {
 	n := in.problem.Dimensions
 	return &builder{
-		in: in, demand: d, refused: make([]int, d.classes), conflicts: conflictState{counters: make([]counter, in.problem.Groups)},
+		in: in, items: items, refused: make([]int, items.classes), conflicts: conflictState{counters: make([]counter, in.problem.Groups)},
 		matching: matching{scaledFree: make([]float64, n), inverse: make([]float64, n)},
 	}
 }
@@ -49,7 +49,7 @@ func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	b.candidate, b.pattern = c, pattern{catalog: c.catalog, typ: c.typ, fee: c.fee}
 	b.free = append(b.free[:0], c.catalog.types[c.typ].Capacity...)
 	b.sample(c)
-	b.looked += len(b.open) + 8
+	b.work += len(b.addable) + 8
 	anchor.used = 0
 	if !b.fits(anchor) || b.add(anchor, 1) == 0 {
 		return nil
@@ -62,13 +62,13 @@ func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	return &p
 }
 
-// sample sets open to the item types to consider for this pattern, by falling value: those that may use the candidate. If
-// byValue has effort.sample elements or more, it takes only every n-th one, so that there are at most effort.sample. The
+// sample sets addable to the item types to consider for this pattern, by falling value: those that may use the candidate. If
+// byValue has effort.maxSampled elements or more, it takes only every n-th one, so that there are at most effort.maxSampled. The
 // first one differs from pattern to pattern.
 func (b *builder) sample(c *candidate) {
-	b.open = b.open[:0]
-	byValue := b.demand.byValue
-	stride := 1 + len(byValue)/b.effort.sample
+	b.addable = b.addable[:0]
+	byValue := b.items.byValue
+	stride := 1 + len(byValue)/b.effort.maxSampled
 	for i := (b.patterns - 1) % stride; i < len(byValue); i += stride {
 		t := byValue[i]
 		if t.left == 0 {
@@ -76,7 +76,7 @@ func (b *builder) sample(c *candidate) {
 		}
 		if on := &t.fit[c.catalog.index]; on.offers != nil && on.types.Has(c.typ) {
 			t.used = 0
-			b.open = append(b.open, t)
+			b.addable = append(b.addable, t)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (b *builder) addItems(t *itemType, n int) int {
 		if b.refused[c.number] == b.patterns {
 			continue
 		}
-		for _, it := range c.open() {
+		for _, it := range c.remaining() {
 			m := it.left
 			if it.stamp == b.patterns {
 				m -= b.pattern.parts[it.part].n

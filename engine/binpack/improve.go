@@ -4,22 +4,22 @@ import "slices"
 
 const (
 	// maxAttempts is the largest number of attempts to replace bins. improve starts no attempt after the work of all
-	// attempts (builder.looked) reaches maxLooked, or after patience attempts in a row failed. The first attempt of all does
+	// attempts (builder.work) reaches maxWork, or after patience attempts in a row failed. The first attempt of all does
 	// not count as failed.
 	maxAttempts = 220
-	maxLooked   = 22_000
+	maxWork     = 22_000
 	patience    = 16
 	// With several price groups these three limits are multiplied by groupEffort. If some bin type is Paid, they are
 	// multiplied by paidEffort instead: dual prices do not say which copies should use the supply.
 	groupEffort = 2
 	paidEffort  = 10
-	// rivals is the number of bins that pick draws at random for each bin to close. It takes the one with the highest waste.
-	rivals = 4
+	// tournamentSize is the number of bins that pick draws at random for each bin to close. It takes the one with the highest waste.
+	tournamentSize = 4
 )
 
 // paidPatterns is the effort per pattern of improve if some bin type is Paid. Many attempts with few patterns each then find more
 // than few attempts with many patterns.
-var paidPatterns = effort{anchors: 1, tried: 2, orders: orders[:1], sample: usualSample}
+var paidPatterns = effort{anchors: 1, maxCandidates: 2, orders: orders[:1], maxSampled: usualSample}
 
 // ruinSizes are the numbers of bins that successive attempts close, cyclically.
 var ruinSizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}
@@ -30,17 +30,17 @@ var ruinSizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}
 // does nothing if there are fewer than two bins, if Options.Fast is set, if a candidate has a budget or a supply that is not
 // Paid, or if copies remain.
 func (s *search) improve(bins []*pattern) []*pattern {
-	if len(bins) < 2 || s.in.options.Fast || s.candidates.limited(false) || s.demand.hasRemaining() {
+	if len(bins) < 2 || s.in.options.Fast || s.candidates.limitedUnpaid() || s.items.hasRemaining() {
 		return bins
 	}
-	s.rebase()
+	s.resetValues()
 	for _, p := range bins {
 		p.computeWaste()
 	}
-	r := ruiner{search: s, bins: bins, seed: 0x9e3779b97f4a7c15}
-	s.builder.looked = 0
+	r := improver{search: s, bins: bins, seed: 0x9e3779b97f4a7c15}
+	s.builder.work = 0
 	effort := 1
-	if s.demand.groups > 1 {
+	if s.items.groups > 1 {
 		effort = groupEffort
 	}
 	if hasPaid(s.in.problem) {
@@ -48,7 +48,7 @@ func (s *search) improve(bins []*pattern) []*pattern {
 		s.builder.effort = paidPatterns
 	}
 	last := 0 // the number of the last successful attempt
-	for n := 0; n < maxAttempts*effort && s.builder.looked < maxLooked*effort && len(r.bins) > 1; n++ {
+	for n := 0; n < maxAttempts*effort && s.builder.work < maxWork*effort && len(r.bins) > 1; n++ {
 		if n-last > patience*effort {
 			break
 		}
@@ -59,8 +59,8 @@ func (s *search) improve(bins []*pattern) []*pattern {
 	return r.bins
 }
 
-// A ruiner is the state of improve: the current bins, the state of the random numbers, and memory for pick.
-type ruiner struct {
+// An improver is the state of improve: the current bins, the state of the random numbers, and memory for pick.
+type improver struct {
 	search *search
 	bins   []*pattern
 	seed   uint64
@@ -69,22 +69,22 @@ type ruiner struct {
 
 // attempt closes some bins and packs their copies again. It returns true if the new bins are better. Otherwise it
 // restores the closed bins.
-func (r *ruiner) attempt(n int) bool {
+func (r *improver) attempt(n int) bool {
 	r.seed = r.seed*6364136223846793005 + 1442695040888963407
 	picked := r.pick(ruinSizes[n%len(ruinSizes)], r.seed>>33)
 	before := 0.0
 	for _, i := range picked {
 		before += r.bins[i].price()
-		r.bins[i].move(-1)
+		r.bins[i].close()
 	}
-	r.disturb(n)
-	fresh := r.search.open(false)
+	r.perturb(n)
+	fresh := r.search.openBins()
 	after := 0.0
 	for _, p := range fresh {
 		after += p.price()
 		p.computeWaste()
 	}
-	whole := !slices.ContainsFunc(r.search.demand.byValue, func(t *itemType) bool { return t.left > 0 })
+	whole := !slices.ContainsFunc(r.search.items.byValue, func(t *itemType) bool { return t.left > 0 })
 	if whole && (after < before*(1-same) || after <= before*(1+same) && len(fresh) < len(picked)) {
 		for _, i := range slices.Backward(picked) {
 			r.bins = slices.Delete(r.bins, i, i+1)
@@ -93,37 +93,37 @@ func (r *ruiner) attempt(n int) bool {
 		return true
 	}
 	for _, p := range fresh {
-		p.move(-1)
+		p.close()
 	}
 	for _, i := range picked {
-		r.bins[i].move(1)
+		r.bins[i].open(1)
 	}
 	return false
 }
 
-// disturb sorts the item types with remaining copies by values that differ from the initial ones at random, by at most
+// perturb sorts the item types with remaining copies by values that differ from the initial ones at random, by at most
 // 10%. So attempts combine the same copies differently. Every fourth attempt, from the first, sorts by the values that
 // earlier attempts left.
-func (r *ruiner) disturb(attempt int) {
+func (r *improver) perturb(attempt int) {
 	s, seed := r.search, r.seed
-	s.demand.rank()
+	s.items.resetByValue()
 	if attempt%4 == 0 {
 		return
 	}
-	for _, t := range s.demand.byValue {
+	for _, t := range s.items.byValue {
 		seed = seed*2862933555777941757 + 3037000493
 		t.value = t.initialValue * (0.9 + 0.2*float64(seed>>40&1023)/1024)
 	}
-	s.demand.rank()
+	s.items.resetByValue()
 }
 
 // pick returns the indices of n bins to close, all bins if there are fewer, in rising order. The next call overwrites the
 // result.
-func (r *ruiner) pick(n int, seed uint64) []int {
+func (r *improver) pick(n int, seed uint64) []int {
 	picked := r.picked[:0]
 	for range min(n, len(r.bins)) {
 		best := -1
-		for range rivals {
+		for range tournamentSize {
 			seed = seed*2862933555777941757 + 3037000493
 			i := int((seed >> 33) % uint64(len(r.bins)))
 			for slices.Contains(picked, i) {

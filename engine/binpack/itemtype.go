@@ -21,11 +21,11 @@ type itemType struct {
 	classes      []itemClass
 	hasConflicts bool    // some item of the type has counts or bounds
 	left         int     // the number of remaining copies of its items
-	group        int     // the price group: item types that pay the same price in every bin type; see demand.group
+	group        int     // the price group: item types that pay the same price in every bin type; see itemSet.setGroups
 	value        float64 // the value of one copy, in dollars per hour
 	initialValue float64 // value at the dual prices for all copies
 	used         int     // the number of copies in the pattern that is being built
-	stuck        bool    // search.bestAround found no pattern around this item type at the current dual prices
+	noPattern    bool    // search.bestAround found no pattern around this item type at the current dual prices
 }
 
 // A fit is the offer set and the bin types that an item type may use in one catalog. offers is nil if it may not use the
@@ -43,8 +43,8 @@ type itemClass struct {
 	head   int // no item before this index has remaining copies
 }
 
-// open returns the items of the class, from the first one with remaining copies on. Some of the later ones may have none.
-func (c *itemClass) open() []*item {
+// remaining returns the items of the class, from the first one with remaining copies on. Some of the later ones may have none.
+func (c *itemClass) remaining() []*item {
 	for c.head < len(c.items) && c.items[c.head].left == 0 {
 		c.head++
 	}

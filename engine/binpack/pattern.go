@@ -52,7 +52,7 @@ func (p *pattern) charged() []int64 {
 	return p.catalog.types[p.typ].Charge
 }
 
-// resize changes the bin type to the cheapest one that has the same supply, is not sold out, holds the pattern and is
+// resize changes the bin type to the cheapest one that has the same supply, is not exhausted, holds the pattern and is
 // allowed for each of its items. In a catalog with a budget it does nothing, because a cheaper type may have a larger charge.
 func (p *pattern) resize() {
 	if len(p.catalog.left) > 0 {
@@ -63,7 +63,7 @@ func (p *pattern) resize() {
 		if p.offers.price[j] >= p.offers.price[p.typ] {
 			break
 		}
-		if p.catalog.types[j].Supply == from && !p.catalog.soldOut(j) && vector.Fits(demand, p.catalog.types[j].Capacity) && p.admits(j) {
+		if p.catalog.types[j].Supply == from && !p.catalog.exhausted(j) && vector.Fits(demand, p.catalog.types[j].Capacity) && p.admits(j) {
 			p.typ = j
 			break
 		}
@@ -94,17 +94,21 @@ func (p *pattern) allowed() []typeset.Set {
 	return sets
 }
 
-// move marks the copies of n bins with this pattern as packed, and subtracts what the bins use from budget and supply. A
-// negative n marks the copies as remaining and adds it back.
-func (p *pattern) move(n int) {
+// open opens n bins with this pattern: it marks their copies as packed, and subtracts what they use from budget and supply.
+func (p *pattern) open(n int) {
 	for _, x := range p.parts {
 		x.item.left -= n * x.n
 		x.item.typ.left -= n * x.n
-		if n < 0 {
-			x.item.class.head = 0
-		}
 	}
 	p.catalog.debit(p, int64(n))
+}
+
+// close closes one bin with this pattern: its copies remain again, and it uses no budget and supply.
+func (p *pattern) close() {
+	p.open(-1)
+	for _, x := range p.parts {
+		x.item.class.head = 0
+	}
 }
 
 func (p *pattern) computeWaste() {

@@ -12,13 +12,13 @@ const maxSwaps = 24
 // polish raises the value of the pattern by swaps, best first. A swap removes copies of one item and adds as many of another
 // item type. It does not remove items with counts or bounds, nor add item types that contain such items. It adds no item
 // type that would narrow the pattern's offers. If these offers have Distinct conditions, polish does nothing, unless
-// Options.RelaxDistinct is set. It leaves in open only the item types that swaps may add.
+// Options.RelaxDistinct is set. It leaves in addable only the item types that swaps may add.
 func (b *builder) polish() {
 	p := &b.pattern
 	if len(p.offers.distinct) > 0 && !b.in.options.RelaxDistinct {
 		return
 	}
-	b.open = slices.DeleteFunc(b.open, func(t *itemType) bool {
+	b.addable = slices.DeleteFunc(b.addable, func(t *itemType) bool {
 		return t.left == t.used || t.hasConflicts || p.catalog.meet(p.offers, t.fit[p.catalog.index].offers) != p.offers
 	})
 	swaps := 0
@@ -44,7 +44,7 @@ func (b *builder) swap() bool {
 		if parts[i].n == 0 || parts[i].item.hasConflicts() {
 			continue
 		}
-		for j, t := range b.open {
+		for j, t := range b.addable {
 			if t.value <= old.value || t == old {
 				continue
 			}
@@ -62,7 +62,7 @@ func (b *builder) swap() bool {
 	old.used -= times
 	b.pattern.value -= float64(old.value * float64(times))
 	vector.Subtract(b.free, old.demand, -times)
-	b.add(b.open[in], times)
+	b.add(b.addable[in], times)
 	return true
 }
 

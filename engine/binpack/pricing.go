@@ -9,10 +9,10 @@ import (
 
 // A pricing computes the values of the item types from the dual prices of the relaxation for the remaining copies.
 type pricing struct {
-	demand             *demand
+	items              *itemSet
 	candidates         *candidates
-	totalAtUpdate      float64 // demand.total at the last update of the dual prices
-	totalAtGroupPrices float64 // demand.total when updateGroupPrices was last called
+	totalAtUpdate      float64 // items.total at the last update of the dual prices
+	totalAtGroupPrices float64 // items.total when updateGroupPrices was last called
 	covering           *lp.Covering
 	bins               []lp.CoverBin // the bins of covering
 	stale              bool          // bins must be recomputed
@@ -28,47 +28,47 @@ const (
 	smallCost = 1.0
 )
 
-func newPricing(in *instance, d *demand, c *candidates) *pricing {
+func newPricing(in *instance, items *itemSet, c *candidates) *pricing {
 	p := &pricing{
-		demand: d, candidates: c, covering: lp.NewCovering(c.width, d.groups),
+		items: items, candidates: c, covering: lp.NewCovering(c.width, items.groups),
 		supplies: in.catalogs[0].supplies,
 	}
 	if slices.ContainsFunc(c.list, func(x *candidate) bool { return x.draw > 0 }) {
 		p.initial, p.covering.Supplies = slices.Clone(p.supplies), make([]float64, len(p.supplies))
 	}
-	d.rank()
+	items.resetByValue()
 	c.setFees(in.problem.Fee, 0)
 	if !p.update() {
 		return p
 	}
-	if more := smallFee * max(0, 1-d.total/smallCost); more > 0 {
+	if more := smallFee * max(0, 1-items.total/smallCost); more > 0 {
 		c.setFees(in.problem.Fee, more)
 		c.updateGroupPrices()
 		p.stale = true
 	}
-	p.totalAtGroupPrices = d.total
+	p.totalAtGroupPrices = items.total
 	return p
 }
 
 // needShift is the relative increase of the needs in one dimension in smooth.
 const needShift = 0.15
 
-// update recomputes the dual prices for the remaining copies, and what depends on them: values, demand.byValue, demand.total
-// and candidate.maxRatio. The relaxation has the candidates that are not sold out. Those of Paid types are only in it if they
+// update recomputes the dual prices for the remaining copies, and what depends on them: values, items.byValue, items.total
+// and candidate.maxRatio. The relaxation has the candidates that are not exhausted. Those of Paid types are only in it if they
 // have a draw. update returns false if no bin of a type that is not Paid can be opened.
 func (p *pricing) update() bool {
-	d, c := p.demand, p.candidates
-	if d.total <= p.totalAtGroupPrices/2 {
+	items, c := p.items, p.candidates
+	if items.total <= p.totalAtGroupPrices/2 {
 		c.updateGroupPrices()
-		p.totalAtGroupPrices, p.stale = d.total, true
+		p.totalAtGroupPrices, p.stale = items.total, true
 	}
 	for _, x := range c.list {
-		if open := !x.catalog.soldOut(x.typ) && (x.draw > 0 || !x.catalog.types[x.typ].Paid); open != x.open {
-			x.open, p.stale = open, true
+		if in := !x.catalog.exhausted(x.typ) && (x.draw > 0 || !x.catalog.types[x.typ].Paid); in != x.inRelaxation {
+			x.inRelaxation, p.stale = in, true
 		}
 	}
 	if p.stale {
-		p.bins = c.bins(func(x *candidate) bool { return x.open })
+		p.bins = c.bins(func(x *candidate) bool { return x.inRelaxation })
 		p.covering.SetBins(p.bins)
 		p.stale = false
 	}
@@ -78,22 +78,22 @@ func (p *pricing) update() bool {
 	for i, n := range p.initial {
 		p.covering.Supplies[i] = float64(p.supplies[i]) / float64(max(1, n))
 	}
-	needs := d.needs(c.width)
+	needs := items.needs(c.width)
 	prices, _ := p.covering.Solve(needs)
 	if len(p.bins) == 1 {
-		divide(prices[0], needs[0], &p.bins[0])
-	} else if d.groups == 1 {
+		splitPrice(prices[0], needs[0], &p.bins[0])
+	} else if items.groups == 1 {
 		p.smooth(prices[0], needs)
 	}
-	for _, t := range d.byValue {
+	for _, t := range items.byValue {
 		// a copy that uses only dimensions with price 0 still has a small value
 		t.value = max(vector.Dot(prices[t.group], t.weights), minValue)
-		t.stuck = false
+		t.noPattern = false
 	}
-	d.sort()
-	c.value(prices)
+	items.sortByValue()
+	c.setValues(prices)
 	c.rank()
-	p.totalAtUpdate = d.total
+	p.totalAtUpdate = items.total
 	return true
 }
 
@@ -105,7 +105,7 @@ func (p *pricing) update() bool {
 // There must be one price group. With several, the further solves would take too long.
 func (p *pricing) smooth(prices []float64, needs [][]float64) {
 	n := 1.0
-	for r, need := range needs[0][:p.candidates.width-len(p.demand.scarce)] {
+	for r, need := range needs[0][:p.candidates.width-len(p.items.scarce)] {
 		if need == 0 {
 			continue
 		}
@@ -122,11 +122,11 @@ func (p *pricing) smooth(prices []float64, needs [][]float64) {
 	}
 }
 
-// divide sets the dual prices of a relaxation with a single bin type b. The optimum would price only the dimension that
-// requires the most bins, and ignore how copies combine. divide distributes the bin's price over all dimensions
+// splitPrice sets the dual prices of a relaxation with a single bin type b. The optimum would price only the dimension that
+// requires the most bins, and ignore how copies combine. splitPrice distributes the bin's price over all dimensions
 // instead. The weight of a dimension is the fourth power of the number of bins that it requires. With a single price group,
 // no bin then holds more value than its price. Panigrahy et al. (2011) weight dimensions similarly.
-func divide(prices, needs []float64, b *lp.CoverBin) {
+func splitPrice(prices, needs []float64, b *lp.CoverBin) {
 	sum, parts := 0.0, make([]float64, len(prices))
 	for r, c := range b.Capacity {
 		if c > 0 {

@@ -55,9 +55,9 @@ func solve(p *Problem, o Options) *Solution {
 	in := newInstance(p, o)
 	items := in.packable()
 	bins := in.pack(items)
-	if unfair(items) {
+	if violatesPriority(items) {
 		for _, b := range bins {
-			b.move(-1)
+			b.close()
 		}
 		bins = in.packByPriority(items)
 	}
@@ -88,9 +88,9 @@ func (in *instance) packByPriority(items []*item) []*pattern {
 	return bins
 }
 
-// unfair reports whether a copy is packed although a copy of an item with higher priority is in no bin. The items must
+// violatesPriority reports whether a copy is packed although a copy of an item with higher priority is in no bin. The items must
 // be ordered by falling priority.
-func unfair(items []*item) bool {
+func violatesPriority(items []*item) bool {
 	for i, it := range items {
 		if it.left > 0 {
 			return slices.ContainsFunc(items[i:], func(o *item) bool {

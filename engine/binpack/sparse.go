@@ -13,29 +13,29 @@ import (
 // if copies remain.
 func (s *search) packSparse(bins []*pattern) []*pattern {
 	b := s.builder
-	if !b.effort.sparse || s.in.options.Fast || s.candidates.limited(true) || s.demand.hasRemaining() {
+	if !b.effort.sparse || s.in.options.Fast || s.candidates.limited() || s.items.hasRemaining() {
 		return bins
 	}
 	b.effort = s.usualEffort() // improve packs only a few bins at a time
-	if types := s.demand.types; !sparse.Feasible(len(types)) || slices.ContainsFunc(types, s.restricted) {
+	if types := s.items.types; !sparse.Feasible(len(types)) || slices.ContainsFunc(types, s.restricted) {
 		return bins
 	}
-	dimensions := s.decidingDimensions() // two, as chooseEffort requires
-	s.rebase()
+	dimensions := s.limitingDimensions() // two, as chooseEffort requires
+	s.resetValues()
 	for _, p := range bins {
-		p.move(-1)
+		p.close()
 	}
 	if cheaper := s.patternsFor(bins, dimensions[0], dimensions[1]); len(cheaper) > 0 {
 		bins = bins[:0:0]
 		for _, c := range cheaper {
 			p := s.patternOf(c)
-			p.move(1) // so that the next patternOf uses other copies
+			p.open(1) // so that the next patternOf uses other copies
 			bins = append(bins, p)
 		}
 		return bins
 	}
 	for _, p := range bins {
-		p.move(1)
+		p.open(1)
 	}
 	return bins
 }
@@ -52,7 +52,7 @@ func (s *search) restricted(t *itemType) bool {
 // the dimensions that limit the contents of bins.
 func (s *search) patternsFor(bins []*pattern, x, y int) []sparse.Pattern {
 	var items []sparse.Item
-	for _, t := range s.demand.types {
+	for _, t := range s.items.types {
 		items = append(items, sparse.Item{X: t.demand[x], Y: t.demand[y], Copies: t.left, Value: t.initialValue})
 	}
 	var types []sparse.Bin
@@ -72,7 +72,7 @@ func (s *search) patternOf(c sparse.Pattern) *pattern {
 	x := s.candidates.list[c.Bin]
 	p := &pattern{catalog: x.catalog, typ: x.typ, fee: x.fee}
 	for _, m := range c.Items {
-		t := s.demand.types[m]
+		t := s.items.types[m]
 		p.offers = t.fit[x.catalog.index].offers
 		p.value += t.value
 		p.put(t)
@@ -85,7 +85,7 @@ func (s *search) patternOf(c sparse.Pattern) *pattern {
 func (p *pattern) put(t *itemType) {
 	for i := range t.classes {
 		c := &t.classes[i]
-		for _, it := range c.open() {
+		for _, it := range c.remaining() {
 			at := slices.IndexFunc(p.parts, func(x part) bool { return x.item == it })
 			switch {
 			case at < 0 && it.left > 0:
@@ -102,15 +102,15 @@ func (p *pattern) put(t *itemType) {
 // capacity64 returns the capacity in dimension d, not divided by Problem.Units.
 func (c *candidate) capacity64(d int) int64 { return c.catalog.types[c.typ].Capacity[d] }
 
-// decidingDimensions returns the dimensions that can limit the contents of a bin. It omits a dimension if the others limit
+// limitingDimensions returns the dimensions that can limit the contents of a bin. It omits a dimension if the others limit
 // the number of copies first in every candidate. It returns at least two dimensions if the problem has two.
-func (s *search) decidingDimensions() []int {
+func (s *search) limitingDimensions() []int {
 	n := s.in.problem.Dimensions
 	least, most := make([]int64, n), make([]int64, n)
 	out := make([]int, n)
 	for d := range n {
 		out[d], least[d] = d, math.MaxInt64
-		for _, t := range s.demand.types {
+		for _, t := range s.items.types {
 			least[d], most[d] = min(least[d], t.demand[d]), max(most[d], t.demand[d])
 		}
 	}
@@ -136,10 +136,10 @@ func (s *search) decidingDimensions() []int {
 	return out
 }
 
-// rebase resets the values of item types and candidates to the initial ones: those at the dual prices for all copies. So all
+// resetValues resets the values of item types and candidates to the initial ones: those at the dual prices for all copies. So all
 // bins are compared by the same values.
-func (s *search) rebase() {
-	for _, t := range s.demand.types {
+func (s *search) resetValues() {
+	for _, t := range s.items.types {
 		t.value = t.initialValue
 	}
 	for _, c := range s.candidates.list {

@@ -9,7 +9,7 @@ const (
 	minValue = 1e-9
 	// same is the relative difference up to which two prices or ratios are regarded as equal.
 	same = 1e-6
-	// epsilon is the largest difference between two scores that builder.match regards as equal. Of equal scores it takes the
+	// epsilon is the largest difference between two scores that builder.fillByDirection regards as equal. Of equal scores it takes the
 	// first. Typical scores are near one.
 	epsilon = 1e-12
 	// unlimited is the number of bins that can be opened if nothing limits it.

@@ -24,7 +24,7 @@ type Source struct {
 	// Scale is the number of replicas of the object in scalableRef; nil without a scalableRef.
 	Scale   *int32
 	Problem *Problem
-	// Ration is how many pods the ResourceQuotas of the namespace allow; nil if no quota applies.
+	// Ration is how many pods the other buffers and the ResourceQuotas of the namespace leave; nil if that is not known.
 	Ration *Ration
 }
 
@@ -34,16 +34,25 @@ type Problem struct {
 	Reason, Message string
 }
 
-// mostPods bounds the number of pods of one buffer, so that a typing error does not exhaust memory.
+// mostPods bounds the number of pods of all buffers of a namespace, so that neither a typing error nor one tenant exhausts memory.
 const mostPods = 10_000
 
-// Count returns the number of pods for which the buffer keeps free capacity, at most mostPods. Without a template it is 0.
+// Count returns the number of pods for which the buffer keeps free capacity, at most mostPods and what the Ration allows.
+func Count(spec autoscalingv1beta1.CapacityBufferSpec, src Source) int32 {
+	n := min(size(spec, src), mostPods)
+	if src.Ration != nil {
+		n = min(n, int64(src.Ration.Most))
+	}
+	return int32(n)
+}
+
+// size returns the number of pods that the spec asks for. Without a template it is 0.
 //
 // It is the larger of spec.replicas and spec.percentage of Scale. A percentage above zero means at least one pod. Without
 // Scale, the percentage is ignored. Then spec.limits reduce the number to the pods that fit in them. If neither replicas nor
-// a percentage applies, the number is the pods that fit in spec.limits, or 0 without limits. These are Karpenter's rules:
-// see docs/buffers.md. Finally the Ration reduces the number.
-func Count(spec autoscalingv1beta1.CapacityBufferSpec, src Source) int32 {
+// a percentage applies, the number is the pods that fit in spec.limits, or 0 without limits. No pod fits in a negative
+// limit. These are Karpenter's rules: see docs/buffers.md.
+func size(spec autoscalingv1beta1.CapacityBufferSpec, src Source) int64 {
 	if src.Template == nil {
 		return 0
 	}
@@ -61,11 +70,7 @@ func Count(spec autoscalingv1beta1.CapacityBufferSpec, src Source) int32 {
 	if fits, bounded := within(spec.Limits, src.Template); bounded && (fits < n || !said) {
 		n = fits
 	}
-	n = min(n, mostPods)
-	if src.Ration != nil {
-		n = min(n, int64(src.Ration.Most))
-	}
-	return int32(n)
+	return max(0, n) // n is negative if a limit is
 }
 
 // within returns how many pods of the template fit in the limits. bounded is false if the limits name no resource that

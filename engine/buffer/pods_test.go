@@ -61,6 +61,9 @@ func TestCount(t *testing.T) {
 		{"limits of pods", spec{Replicas: ptr(int32(9)), Limits: limit("pods", "3")}, nil, 3},
 		{"limits of a resource that is not requested", spec{Replicas: ptr(int32(2)), Limits: limit("memory", "1Gi")}, nil, 2},
 		{"limits too small for one", spec{Replicas: ptr(int32(2)), Limits: limit("cpu", "1")}, nil, 0},
+		{"a negative limit", spec{Limits: limit("cpu", "-5")}, nil, 0},
+		{"a negative limit beside replicas", spec{Replicas: ptr(int32(2)), Limits: limit("cpu", "-5")}, nil, 0},
+		{"negative replicas", spec{Replicas: ptr(int32(-2))}, nil, 0},
 		{"too many to be meant", spec{Replicas: ptr(int32(math.MaxInt32))}, nil, 10_000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -92,5 +95,32 @@ func TestPods(t *testing.T) {
 	}
 	if from.Spec.NodeName == "" || len(from.Spec.Volumes) != 2 {
 		t.Error("the template was changed")
+	}
+}
+
+// TestBuffersOfNamespaceAreBounded checks that the buffers of a namespace are for at most 10,000 pods together, and that each one that
+// gets fewer than it specifies says so.
+func TestBuffersOfNamespaceAreBounded(t *testing.T) {
+	quotas := buffer.NewQuotas(nil)
+	for _, tt := range []struct {
+		replicas, want int32
+		message        string
+	}{
+		{6000, 6000, "Pod template and number of pods are known"},
+		{6000, 4000, "Pod template and number of pods are known; limited to 4,000 pods, because the buffers of a namespace are for at most 10,000 pods together"},
+		{1, 0, "Pod template and number of pods are known; limited to 0 pods, because the buffers of a namespace are for at most 10,000 pods together"},
+		{0, 0, "Pod template and number of pods are known"},
+	} {
+		b := &autoscalingv1beta1.CapacityBuffer{Spec: autoscalingv1beta1.CapacityBufferSpec{Replicas: &tt.replicas}}
+		src := buffer.Source{Template: template()}
+		src.Ration = quotas.Give(src.Template, buffer.Count(b.Spec, src))
+		pods := buffer.Pods(b, src)
+		if len(pods) != int(tt.want) {
+			t.Errorf("a buffer of %d replicas is for %d pods, want %d", tt.replicas, len(pods), tt.want)
+		}
+		status := buffer.Status(b, src, pods, &model.Snapshot{})
+		if len(status.Conditions) != 2 || status.Conditions[0].Message != tt.message {
+			t.Errorf("a buffer of %d replicas has the conditions %v, want the first with %q and no third", tt.replicas, status.Conditions, tt.message)
+		}
 	}
 }

@@ -10,37 +10,44 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Quotas are the ResourceQuotas of one namespace, with the amounts that buffers have used of them so far. The status of
-// a quota counts only real pods, because a buffer must not exclude real pods. The buffers share the remaining amounts,
-// in the order of the calls of Give.
+// Quotas are what limits all buffers of one namespace together: its ResourceQuotas, and the bound of mostPods. They include
+// the amounts that buffers have used so far. The status of a ResourceQuota counts only real pods, because a buffer must not
+// exclude real pods. The buffers share the remaining amounts, in the order of the calls of Give.
 type Quotas struct {
 	quotas []*corev1.ResourceQuota
 	// given are the amounts that earlier buffers have used of each quota.
 	given []model.Resources
+	// pods is the number of pods of earlier buffers.
+	pods int32
 }
 
-// NewQuotas returns the quotas before any buffer has used them.
+// NewQuotas returns the limits of a namespace with these ResourceQuotas before any buffer has used them.
 func NewQuotas(quotas []*corev1.ResourceQuota) *Quotas {
 	q := &Quotas{quotas: slices.Clone(quotas), given: make([]model.Resources, len(quotas))}
 	slices.SortFunc(q.quotas, func(a, b *corev1.ResourceQuota) int { return strings.Compare(a.Name, b.Name) })
 	return q
 }
 
-// A Ration is the number of pods that the quotas of a namespace allow for a buffer.
+// A Ration is the number of pods that the limits of a namespace leave for a buffer.
 type Ration struct {
 	// Most is the highest number of pods.
 	Most int32
-	// Quotas are the names of the quotas that allow fewer pods than the buffer specifies.
+	// Bounded is true if the buffers of the namespace would be for more than mostPods pods together.
+	Bounded bool
+	// Counted is true if a ResourceQuota counts pods of the template.
+	Counted bool
+	// Quotas are the names of the ResourceQuotas that allow fewer pods than the buffer specifies.
 	Quotas []string
 }
 
-// Give returns how many of n pods of the template the quotas allow, and counts these as used. It returns nil if no quota
-// applies to such pods, or if q or the template is nil.
+// Give returns how many of n pods of the template the limits of the namespace leave, and counts these as used. It returns nil
+// if the template is nil.
 func (q *Quotas) Give(template *corev1.PodTemplateSpec, n int32) *Ration {
-	if q == nil || template == nil {
+	if template == nil {
 		return nil
 	}
-	one, r := requestsOf(template), &Ration{Most: n}
+	left := mostPods - q.pods
+	one, r := requestsOf(template), &Ration{Most: min(n, left), Bounded: n > left}
 	var applying []int // indexes
 	for i, quota := range q.quotas {
 		if !covers(quota, template) {
@@ -53,12 +60,11 @@ func (q *Quotas) Give(template *corev1.PodTemplateSpec, n int32) *Ration {
 		}
 		r.Most = min(r.Most, fits)
 	}
-	if len(applying) == 0 {
-		return nil
-	}
+	r.Counted = len(applying) > 0
 	for _, i := range applying {
 		q.given[i] = q.given[i].Plus(one.Times(int64(r.Most)))
 	}
+	q.pods += r.Most
 	return r
 }
 

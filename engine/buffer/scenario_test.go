@@ -50,16 +50,16 @@ func TestScenarios(t *testing.T) {
 			s = s.Apply(model.Delta{Virtual: pods[i]})
 		}
 		plan := pack.Solve(s, pack.Options{Labels: apiv1.CoreLabels()})
-		promises := map[string]string{}
+		targets := map[string]string{}
 		for _, pl := range plan.Placements {
 			for _, p := range pl.Pods {
-				promises[p.Key] = pl.Node.Name
+				targets[p.Key] = pl.Node.Name
 			}
 		}
 		var b strings.Builder
 		b.WriteString(plan.String())
 		for i, g := range buffers {
-			status := buffer.Status(g.object(), sources[i], pods[i], s.WithPromises(promises))
+			status := buffer.Status(g.object(), sources[i], pods[i], s.WithTargets(targets))
 			for _, c := range status.Conditions {
 				fmt.Fprintf(&b, "%s %s=%s %s: %s\n", g.Name, c.Type, c.Status, c.Reason, c.Message)
 			}
@@ -81,7 +81,7 @@ func quotasOf(t *testing.T, ar *txtar.Archive) *buffer.Quotas {
 		}
 		return buffer.NewQuotas(list)
 	}
-	return nil
+	return buffer.NewQuotas(nil)
 }
 
 func (g given) object() *autoscalingv1beta1.CapacityBuffer {

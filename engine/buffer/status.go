@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// Status returns the new status of b. pods are its virtual pods. The promises of s have the nodes on which these pods
+// Status returns the new status of b. pods are its virtual pods. The targets of s have the nodes on which these pods
 // are planned.
 func Status(
 	b *autoscalingv1beta1.CapacityBuffer, src Source, pods []*corev1.Pod, s *model.Snapshot,
@@ -26,8 +26,8 @@ func Status(
 		status.PodTemplateRef = b.Spec.PodTemplateRef
 		status.PodTemplateGeneration = &src.Generation
 	}
-	conditions := []metav1.Condition{ready(src), provisioning(src, pods, s)}
-	if src.Ration != nil {
+	conditions := []metav1.Condition{ready(b.Spec, src), provisioning(src, pods, s)}
+	if src.Ration != nil && src.Ration.Counted {
 		conditions = append(conditions, limited(src.Ration))
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, autoscalingv1beta1.ConditionTypeLimitedByQuotas)
@@ -49,11 +49,16 @@ func condition(kind string, holds bool, reason, message string) metav1.Condition
 	return c
 }
 
-// ready returns the condition ReadyForProvisioning: whether the pods of the buffer can be determined.
-func ready(src Source) metav1.Condition {
+// ready returns the condition ReadyForProvisioning: whether the pods of the buffer can be determined. The message tells that the
+// bound of the namespace reduced their number.
+func ready(spec autoscalingv1beta1.CapacityBufferSpec, src Source) metav1.Condition {
 	reason, message := autoscalingv1beta1.ReasonResolved, "Pod template and number of pods are known"
-	if src.Problem != nil {
+	switch {
+	case src.Problem != nil:
 		reason, message = src.Problem.Reason, src.Problem.Message
+	case size(spec, src) > mostPods || src.Ration != nil && src.Ration.Bounded:
+		message += fmt.Sprintf("; limited to %s, because the buffers of a namespace are for at most %s together",
+			units.Counted(int(Count(spec, src)), "pod"), units.Counted(mostPods, "pod"))
 	}
 	return condition(autoscalingv1beta1.ConditionTypeReadyForProvisioning, src.Problem == nil, reason, message)
 }
@@ -81,7 +86,7 @@ func provisioning(src Source, pods []*corev1.Pod, s *model.Snapshot) metav1.Cond
 	}
 	up := 0
 	for _, p := range pods {
-		if n, ok := s.NodeByName(s.Promises[p.Namespace+"/"+p.Name]); ok && n.Initialized && !n.Deleting {
+		if n, ok := s.NodeByName(s.Targets[p.Namespace+"/"+p.Name]); ok && n.Initialized && !n.Deleting {
 			up++
 		}
 	}

@@ -77,7 +77,7 @@ func TestBudgetsAreShared(t *testing.T) {
 		if err != nil {
 			return breach("snapshot", "%v", err)
 		}
-		return work(s.Calm(), func(x shift) *random.Breach {
+		return work(s.WithoutPending(), func(x shift) *random.Breach {
 			forced, chosen := 0, 0
 			for _, cmd := range x.d.Commands {
 				seen[cmd.Reason]++

@@ -16,46 +16,52 @@ import (
 // allows execution, and its commands are executed. The second pass is for the other nodes, and its commands are only
 // reported. So reported commands cannot use capacity or budgets that executed commands need.
 func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
-	st := problem.Compile(s, o)
-	d := Decision{Cursor: from, Expected: st.Expected}
-	waits := false
-	for _, proposed := range []bool{false, true} {
-		if due := st.Due(status.ReasonUnhealthy, proposed); o.LegacyRepair {
-			st = methods.RepairByForce(st, due)
-		} else {
-			st = methods.Repair(st, due)
-		}
-		st = methods.Expire(st, st.Due(status.ReasonExpired, proposed))
-		for i := range voluntary {
-			switch reason := voluntary[(i+from.Turn)%len(voluntary)]; reason {
-			case apiv1.DisruptionReasonEmpty:
-				st = methods.Empty(st, st.Due(reason, proposed))
-			case apiv1.DisruptionReasonDrifted:
-				st = methods.Drift(st, st.Due(reason, proposed))
-			case apiv1.DisruptionReasonUnderutilized:
-				var waitsNow bool
-				st, d.Cursor.Consolidation, waitsNow = consolidate.Run(st, st.Due(reason, proposed), d.Cursor.Consolidation)
-				waits = waits || waitsNow
-			}
-		}
-		if proposed {
-			break
-		}
-		d.Commands = st.Commands
-		if o.Static {
-			st, d.Scaling = methods.Scale(st)
-		}
+	cursor := from
+	if cursor.unchanged = false; !from.unchanged {
+		cursor.Consolidation.Results = nil
 	}
+	st := problem.Compile(s, o)
+	d := Decision{Expected: st.Expected}
+	st, waits := runMethods(st, (*problem.State).Executable, &cursor)
+	d.Commands = st.Commands
+	if o.Static {
+		st, d.Scaling = methods.Scale(st)
+	}
+	st, waitsToo := runMethods(st, (*problem.State).OnlyProposed, &cursor)
 	d.Proposed = st.Commands[len(d.Commands):]
 	d.Blocked, d.Budgets, d.Stats = st.Blocked(), st.Budgets, st.Stats
-	d.Cursor.Consolidation.Results, d.Cursor.Consolidation.Known = d.Cursor.Consolidation.Known, nil
-	if !waits {
-		d.Cursor.Consolidation.WaitingSince = time.Time{}
+	if !waits && !waitsToo {
+		cursor.Consolidation.WaitingSince = time.Time{}
 	}
 	if len(d.Commands) > 0 {
-		d.Cursor.Turn = (from.Turn + 1) % len(voluntary)
+		cursor.Turn = (from.Turn + 1) % len(voluntary)
 	}
+	d.Cursor = cursor
 	return d
+}
+
+// runMethods applies all methods to st, each to the candidates that the function candidates returns for its reason. It returns the
+// changed State, and updates cursor.Consolidation. waits is true if consolidation waits (see consolidate.Run).
+func runMethods(
+	st *problem.State, candidates func(*problem.State, apiv1.DisruptionReason) []*problem.Candidate, cursor *Cursor,
+) (_ *problem.State, waits bool) {
+	if found := candidates(st, status.ReasonUnhealthy); st.Problem.Options.LegacyRepair {
+		st = methods.RepairByForce(st, found)
+	} else {
+		st = methods.Repair(st, found)
+	}
+	st = methods.Expire(st, candidates(st, status.ReasonExpired))
+	for i := range voluntary {
+		switch reason := voluntary[(i+cursor.Turn)%len(voluntary)]; reason {
+		case apiv1.DisruptionReasonEmpty:
+			st = methods.Empty(st, candidates(st, reason))
+		case apiv1.DisruptionReasonDrifted:
+			st = methods.Drift(st, candidates(st, reason))
+		case apiv1.DisruptionReasonUnderutilized:
+			st, cursor.Consolidation, waits = consolidate.Run(st, candidates(st, reason), cursor.Consolidation)
+		}
+	}
+	return st, waits
 }
 
 // voluntary are the reasons of voluntary disruption. After each decision with commands, the next reason comes first, so
@@ -74,12 +80,15 @@ type Cursor struct {
 	// Turn is the index of the voluntary reason that comes first.
 	Turn          int
 	Consolidation consolidate.Cursor
+	// unchanged says that Consolidation.Results count: the cluster has not changed since, see the method Unchanged.
+	unchanged bool
 }
 
-// Unchanged returns the cursor for a decision about the same cluster and the same offers of the cloud as the decision that returned c.
-// Only time has passed. The decision then repeats verdicts of consolidation for 15 minutes (see consolidate.Results).
+// Unchanged returns the cursor for a decision about the same cluster and the same offers of the cloud as the decision that
+// returned c. Only time has passed. The decision then repeats verdicts of consolidation for 15 minutes (see
+// consolidate.Results).
 func (c Cursor) Unchanged() Cursor {
-	c.Consolidation.Known = c.Consolidation.Results
+	c.unchanged = true
 	return c
 }
 

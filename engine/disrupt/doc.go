@@ -6,10 +6,10 @@
 //
 // Read it in this order:
 //
-//   - Decide (decide.go): the methods and their order. Repair and expiry come first. The voluntary methods take turns in
-//     using budgets.
-//   - problem: the Snapshot compiled, with a Candidate for every managed node of a NodePool; and the State that methods take and
-//     return. A State is the cluster after the commands so far, and what is left of the budgets.
+//   - Decide (decide.go): the methods and their order. Repair and expiry come first. The order of the voluntary
+//     methods rotates after each decision with commands, so that none of them always uses the budgets first.
+//   - problem: the Snapshot compiled, with a Candidate for every managed node of a NodePool; and the State that methods
+//     take and return. A State is the cluster after the commands so far, and what is left of the budgets.
 //   - budget: disruption budgets of NodePools and PodDisruptionBudgets. They count for all commands of a decision together.
 //   - methods: repair, expiry, emptiness, drift, and the size of static NodePools.
 //   - consolidate: nodes whose pods cost less elsewhere. A proposal is made, priced, improved and accepted.
@@ -24,5 +24,5 @@
 // A node is empty if none of its pods needs another place. DaemonSet pods and finished pods do not count. Unlike
 // upstream, a node whose pods all have negative eviction cost is not empty, because these pods run.
 //
-// docs/disruption.md has the formulas.
+// docs/disruption.md has the rules, docs/consolidation.md the formulas.
 package disrupt

@@ -197,8 +197,8 @@ func accounts(s *model.Snapshot, d disrupt.Decision) *random.Breach {
 	}
 	for _, b := range d.Blocked {
 		times[b.Node.Name]++
-		if b.Verdict.OK() || b.Worth < 0 {
-			return breach("verdict", "node %s is blocked by %q, worth %v", b.Node.Name, b.Verdict, b.Worth)
+		if b.Verdict.OK() || b.Waste < 0 {
+			return breach("verdict", "node %s is blocked by %q, worth %v", b.Node.Name, b.Verdict, b.Waste)
 		}
 	}
 	for _, n := range s.Nodes() {
@@ -268,7 +268,7 @@ func TestClustersSettle(t *testing.T) {
 		if err != nil {
 			return breach("snapshot", "%v", err)
 		}
-		s = s.Calm()
+		s = s.WithoutPending()
 		told := ""
 		for range rounds {
 			d := disrupt.Decide(s, options(), disrupt.Cursor{})
@@ -305,7 +305,7 @@ func carriedOut(s *model.Snapshot, d disrupt.Decision) *model.Snapshot {
 			n, _ := s.NodeByName(node.Name)
 			placements = append(placements, model.Placement{Node: n, Pods: c.Replacements[k].Pods})
 		}
-		s = s.Bound(placements).Calm()
+		s = s.Bound(placements).WithoutPending()
 	}
 	return s
 }

@@ -110,7 +110,7 @@ func (e *Explainer) needOf(pod *model.Pod, m labelMatch) need {
 		sums = map[*model.InstanceType]model.Resources{}
 		e.overheads[key] = sums
 	}
-	daemons := catalog.DaemonsTolerating(e.snapshot.Daemons(), m.pool.Taints, e.labels, false)
+	daemons := catalog.DaemonsTolerating(e.snapshot.Daemons(), m.pool.Taints, e.labels.Aliases)
 	return func(t *model.InstanceType) model.Resources {
 		sum, known := sums[t]
 		if !known {

@@ -104,12 +104,13 @@ var fixes = map[model.Reason]string{
 // noFixes are the texts of Fix for verdicts that no known change makes pass, by rule and cause. Unlike in fixes, the text of a
 // rule without a cause does not apply to its causes. An empty text means that there is nothing to say.
 var noFixes = map[model.Reason]string{
-	{Rule: model.RuleUnsupported}:                         "not implemented; run the pod on nodes that Karpenter does not manage",
-	{Rule: model.RuleInvalid, Cause: model.CauseInternal}: "internal error; please report it with the logs of the controller",
-	{Rule: model.RuleInvalid, Cause: model.CauseGate}:     "none needed",
-	{Rule: model.RuleInvalid, Cause: model.CauseBackoff}:  "none needed",
-	{Rule: model.RuleEffort}:                              "none needed: planned again in the next round",
-	{Rule: model.RulePayback, Cause: model.CauseBalanced}: "",
+	{Rule: model.RuleUnsupported}:                               "not implemented; run the pod on nodes that Karpenter does not manage",
+	{Rule: model.RuleInvalid, Cause: model.CauseInternal}:       "internal error; please report it with the logs of the controller",
+	{Rule: model.RuleInvalid, Cause: model.CauseGate}:           "none needed",
+	{Rule: model.RuleInvalid, Cause: model.CauseBackoff}:        "none needed",
+	{Rule: model.RuleEffort}:                                    "none needed: planned again in the next round",
+	{Rule: model.RuleEffort, Cause: model.CauseOtherNamespaces}: "none needed: planned when these pods run; or select pods of the own namespace only",
+	{Rule: model.RulePayback, Cause: model.CauseBalanced}:       "",
 }
 
 // Fix returns the change that makes the check pass, as a part of a sentence without a full stop, and true. If no change

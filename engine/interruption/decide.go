@@ -54,8 +54,8 @@ const EarlyLimit = 2 * time.Minute
 // Early returns the notices that may concern an instance whose launch has no known result yet, in their order. They
 // must be handled again later. There are none if each claim has an instance. Otherwise these are the notices that
 // require the deletion of a claim, name an instance that no claim has, and are not older than EarlyLimit. A notice
-// without a time counts as older. Notices of instances that have stopped or are terminated are not among them: a launch
-// finds running instances only.
+// without a time counts as older. Notices of instances that have stopped or are terminated are not among them: periodic
+// checks find these instances.
 func Early(s State) []model.Notice {
 	known, launching := map[string]bool{}, false
 	for _, claim := range s.Claims {

@@ -52,9 +52,9 @@ func (c *Command) Reboots() bool { return c.Repair != nil && c.Repair.Reboot }
 type Blocked struct {
 	Node    *Node
 	Verdict Verdict
-	// Worth is the waste of the node in dollars per hour, never negative. It is the price of the node less a lower
-	// bound of the price of capacity for its pods.
-	Worth float64
+	// Waste is the price of the node less a lower bound of the price of capacity for its pods, in dollars per hour. It is
+	// never negative.
+	Waste float64
 }
 
 // Decision returns "replace", "delete", "reboot" or "terminate-first", for metrics and events.

@@ -22,7 +22,7 @@ import (
 type Delta struct {
 	Pods []*corev1.Pod
 	// Virtual are placeholder pods for the room that a capacity buffer reserves. They have no API object. Their
-	// annotations name the buffer and its namespace.
+	// annotations name the buffer and its namespace. One with the key of a pod that has an API object is ignored.
 	Virtual []*corev1.Pod
 	Nodes   []*corev1.Node
 	Claims  []*apiv1.NodeClaim
@@ -81,7 +81,9 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 	e.setPods(newPods(d.Pods))
 	for _, o := range d.Virtual {
 		p := newVirtualPod(o)
-		e.setPod(p, p.Provisionable())
+		if old, ok := e.next.Pods.Get(p.Key); !ok || old.Virtual() {
+			e.setPod(p, p.Provisionable())
+		}
 	}
 	for _, o := range d.Nodes {
 		e.setNode(o)
@@ -342,7 +344,7 @@ func (e *edit) finish() *Snapshot {
 		n := e.merge(identity)
 		d.nodes.Put(e.token, identity, n, n != nil)
 		d.deleting.Put(e.token, identity, n, n != nil && n.Deleting)
-		d.repelling.Put(e.token, identity, n, n != nil && len(n.Repelling) > 0)
+		d.withAntiAffinity.Put(e.token, identity, n, n != nil && len(n.WithAntiAffinity) > 0)
 		d.softlyTainted.Put(e.token, identity, n, n != nil && slices.ContainsFunc(n.Taints, soft))
 	}
 	if len(e.stale) > 0 {

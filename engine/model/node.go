@@ -38,8 +38,8 @@ type Node struct {
 	// Deleting is true if the Node object, its claim or its instance is being deleted. The pods of the node then need
 	// another place.
 	Deleting bool
-	// Pods are the bound pods that still use resources, in key order. Repelling are those with required anti-affinity.
-	Pods, Repelling []*Pod
+	// Pods are the bound pods that still use resources, in key order. WithAntiAffinity are those with required anti-affinity.
+	Pods, WithAntiAffinity []*Pod
 	Usage
 }
 
@@ -174,8 +174,8 @@ func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {
 			continue
 		}
 		n.Pods = append(n.Pods, p)
-		if p.repels() {
-			n.Repelling = append(n.Repelling, p)
+		if p.hasRequiredAntiAffinity() {
+			n.WithAntiAffinity = append(n.WithAntiAffinity, p)
 		}
 		n.Used = n.Used.Plus(p.Requests)
 		if p.Daemon() {

@@ -128,8 +128,8 @@ func (p *Pod) Terminal() bool {
 	return p.Object.Status.Phase == corev1.PodSucceeded || p.Object.Status.Phase == corev1.PodFailed
 }
 
-// repels reports whether the pod has required anti-affinity.
-func (p *Pod) repels() bool {
+// hasRequiredAntiAffinity reports whether the pod has required anti-affinity.
+func (p *Pod) hasRequiredAntiAffinity() bool {
 	a := p.Object.Spec.Affinity
 	return a != nil && a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
 }
@@ -182,7 +182,7 @@ func (p *Pod) OptsOut() bool {
 // and terminating pods, pods of DaemonSets, static pods and pods that opt out are excluded.
 //
 // Upstream Karpenter also excludes pods that are nominated to a node. Here a nomination is only a hint
-// (Snapshot.PromiseOf), because pods are also nominated to nodes that may never start.
+// (Snapshot.TargetOf), because pods are also nominated to nodes that may never start.
 func (p *Pod) Provisionable() bool {
 	c := PodCondition(p.Object, corev1.PodScheduled)
 	return !p.Bound() && !p.Terminal() && !p.Terminating() && !p.Daemon() && !p.Mirror() && !p.OptsOut() &&

@@ -23,19 +23,19 @@ func TestNominatedPod(t *testing.T) {
 		t.Fatal("a nominated pod does not wait")
 	}
 	p := s.Pending()[0]
-	if got := s.PromiseOf(p); got != "n1" {
-		t.Errorf("promised %q, want the node that it is nominated to", got)
+	if got := s.TargetOf(p); got != "n1" {
+		t.Errorf("target %q, want the node that it is nominated to", got)
 	}
-	if got := s.WithPromises(map[string]string{"default/web": "n2"}).PromiseOf(p); got != "n2" {
-		t.Errorf("promised %q, want the node that we planned", got)
+	if got := s.WithTargets(map[string]string{"default/web": "n2"}).TargetOf(p); got != "n2" {
+		t.Errorf("target %q, want the node that we planned", got)
 	}
 	bound := o.DeepCopy()
 	bound.Spec.NodeName = "n3" // API servers before 1.35 do not remove the nomination
-	if got := s.PromiseOf(model.NewPod(bound)); got != "" {
-		t.Errorf("a pod that is on its node is promised %q for what it was nominated to before", got)
+	if got := s.TargetOf(model.NewPod(bound)); got != "" {
+		t.Errorf("a pod that is on its node has target %q for what it was nominated to before", got)
 	}
-	if got := s.WithPromises(map[string]string{"default/web": "n2"}).PromiseOf(model.NewPod(bound)); got != "n2" {
-		t.Errorf("a pod that is to move is promised %q, want the node that we planned", got)
+	if got := s.WithTargets(map[string]string{"default/web": "n2"}).TargetOf(model.NewPod(bound)); got != "n2" {
+		t.Errorf("a pod that is to move has target %q, want the node that we planned", got)
 	}
 }
 

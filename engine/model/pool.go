@@ -73,7 +73,7 @@ func (p *Pool) Ready() Verdict {
 		if c.Status == metav1.ConditionTrue {
 			return Verdict{}
 		}
-		v.Subject = c.Message
+		v.Subject = condition.Cause(p.Object)
 	}
 	return v
 }

@@ -21,12 +21,15 @@ func TestPrice(t *testing.T) {
 			Zone: zone, CapacityType: capacityType, ReservationID: reservation, Price: price, Requirements: require.FromLabels(labels),
 		}
 	}
+	unpriced := offering("a", "on-demand", "", 0)
+	unpriced.Unpriced = true
 	s := model.Compile(model.Delta{Types: map[string][]*model.InstanceType{"p": {
 		{Name: "small", Offerings: []model.Offering{offering("a", "spot", "", 1)}},
 		{Name: "large", Offerings: []model.Offering{
 			offering("a", "spot", "", 2), offering("b", "spot", "", 3), offering("a", "on-demand", "", 4),
 			offering("a", "reserved", "r1", 0.1), offering("a", "reserved", "r2", 0.2),
 		}},
+		{Name: "unpriced", Offerings: []model.Offering{unpriced}},
 	}}})
 	for _, tt := range []struct {
 		name, pool, instanceType, zone, capacityType, reservation string
@@ -42,6 +45,7 @@ func TestPrice(t *testing.T) {
 		{"a zone without the type", "p", "small", "b", "spot", "", 0, false},
 		{"no capacity type", "p", "small", "a", "", "", 0, false},
 		{"an unknown type", "p", "huge", "a", "spot", "", 0, false},
+		{"a type without a price", "p", "unpriced", "a", "on-demand", "", 0, false},
 		{"another pool", "q", "small", "a", "spot", "", 0, false},
 	} {
 		n := &model.Node{Pool: tt.pool, Labels: map[string]string{

@@ -19,9 +19,9 @@ import (
 type Snapshot struct {
 	// Now is the time of all decisions.
 	Now time.Time
-	// Promises are the names of the nodes or claims onto which pods were planned before, by pod key. A promise is a
-	// hint: it holds while the node exists and the pod fits. The map is read-only. Use PromiseOf to read it.
-	Promises map[string]string
+	// Targets are the names of the nodes or claims onto which pods were planned before, by pod key. A target is a
+	// hint: it holds while the node exists and the pod fits. The map is read-only. Use TargetOf to read it.
+	Targets map[string]string
 	// Aliases map deprecated label keys to the keys that replace them. Requirements of NodePools and NodeClaims may have
 	// deprecated keys. nil means the keys that Kubernetes has deprecated. It is read-only, and is set before the first Apply.
 	Aliases map[string]string
@@ -41,9 +41,9 @@ type derived struct {
 	// nodes are the merged nodes by identity (see nodeIdentity). list returns them in this order, and is nil if there are none.
 	nodes table.Table[*Node]
 	list  func() []*Node
-	// Each plan needs the nodes that are being deleted, those with pods in Node.Repelling, and those with a PreferNoSchedule
+	// Each plan needs the nodes that are being deleted, those with pods in Node.WithAntiAffinity, and those with a PreferNoSchedule
 	// taint. There are few of them.
-	deleting, repelling, softlyTainted table.Table[*Node]
+	deleting, withAntiAffinity, softlyTainted table.Table[*Node]
 	// pending are the provisionable pods.
 	pending table.Table[*Pod]
 	// bound are the pods bound to each node name, in key order.
@@ -59,11 +59,11 @@ type derived struct {
 	soleUsers func() map[string]*Pod
 }
 
-// PromiseOf returns the name of the node or claim onto which p was planned, else of the node to which p is nominated,
+// TargetOf returns the name of the node or claim onto which p was planned, else of the node to which p is nominated,
 // else empty. The node may be gone or full. The nomination of a bound pod is ignored, because API servers before
 // Kubernetes 1.35 do not remove it.
-func (s *Snapshot) PromiseOf(p *Pod) string {
-	if node, ok := s.Promises[p.Key]; ok {
+func (s *Snapshot) TargetOf(p *Pod) string {
+	if node, ok := s.Targets[p.Key]; ok {
 		return node
 	}
 	if p.Bound() {
@@ -84,10 +84,10 @@ func (s *Snapshot) At(now time.Time) *Snapshot {
 	return &t
 }
 
-// WithPromises returns s with other promises.
-func (s *Snapshot) WithPromises(promises map[string]string) *Snapshot {
+// WithTargets returns s with other targets.
+func (s *Snapshot) WithTargets(targets map[string]string) *Snapshot {
 	t := *s
-	t.Promises = promises
+	t.Targets = targets
 	return &t
 }
 
@@ -108,8 +108,8 @@ func nodesOf(s *Snapshot) []*Node {
 	return s.derived.list()
 }
 
-// Repelling returns the nodes of s with pods in Node.Repelling, in the order of their identities.
-func Repelling(s *Snapshot) []*Node { return s.derived.repelling.Values() }
+// NodesWithAntiAffinity returns the nodes of s with pods in Node.WithAntiAffinity, in the order of their identities.
+func NodesWithAntiAffinity(s *Snapshot) []*Node { return s.derived.withAntiAffinity.Values() }
 
 // SoftlyTainted reports whether some node of s has a PreferNoSchedule taint.
 func SoftlyTainted(s *Snapshot) bool { return s.derived.softlyTainted.Len() > 0 }

@@ -202,7 +202,7 @@ func (s *Snapshot) PriceOf(n *Node) float64 {
 func (s *Snapshot) Price(n *Node) (price float64, ok bool) {
 	o := s.OfferingOf(n)
 	switch {
-	case o == nil:
+	case o == nil || o.Unpriced:
 		return 0, false
 	case len(o.Covers) > 0:
 		return o.Price - s.Coverage().Saves(n.Name), true

@@ -110,7 +110,8 @@ const (
 	CauseQuota       // RuleOffering: the quota Subject of the account is used up
 	CauseMissing     // RuleVolume: the object Key does not exist
 
-	CauseNextPass // RuleEffort: consolidation has reached Options.MaxWhatIfs before this node
+	CauseNextPass        // RuleEffort: consolidation has reached Options.MaxWhatIfs before this node
+	CauseOtherNamespaces // RuleEffort: required (anti-)affinity over Key selects pods to plan of other namespaces
 
 	CauseNoNodePool  // RulePolicy: the NodePool does not exist
 	CausePaused      // RulePolicy: disruption is paused for all NodePools
@@ -186,6 +187,7 @@ var texts = map[Reason]string{
 	{RuleMinValues, CauseNone}:           "fewer values of {key} than minValues requires",
 	{RuleEffort, CauseNone}:              "not evaluated: the work budget of this plan is used up",
 	{RuleEffort, CauseNextPass}:          "not evaluated: search limit reached, evaluated first in the next pass",
+	{RuleEffort, CauseOtherNamespaces}:   "required (anti-)affinity over {key} selects pending pods of other namespaces, which are planned first",
 	{RuleBudget, CauseNone}:              "disruption budget of {pool} is used up (nodes: {quoted subject})",
 	{RuleNotReady, CauseNone}:            "node is not initialized",
 	{RuleDisrupted, CauseNone}:           "node is already being disrupted",
@@ -200,7 +202,7 @@ var texts = map[Reason]string{
 	{RulePolicy, CauseStatic}:            "{pool} is static (spec.replicas): its nodes are not consolidated",
 	{RulePolicy, CauseNever}:             "{pool} disables consolidation: spec.disruption.consolidateAfter is Never",
 	{RulePolicy, CauseWhenEmpty}:         "{pool} consolidates empty nodes only (consolidationPolicy: WhenEmpty), and pod {subject} runs here",
-	{RulePolicy, CauseUnpriced}:          "price of {subject} is unknown: the provider lists no such offering",
+	{RulePolicy, CauseUnpriced}:          "price of {subject} is unknown: the provider lists no such offering, or no price of it",
 	{RulePolicy, CauseOldPrices}:         "prices are not current yet: the provider has not refreshed them since the controller started",
 	{RulePolicy, CauseFeatureGate}:       "{pool} is static and feature gate StaticCapacity is off",
 	{RulePolicy, CauseSurplus}:           "surplus nodes of {pool} are deleted first (more nodes than spec.replicas)",

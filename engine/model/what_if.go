@@ -95,8 +95,8 @@ func WithOfferings(s *Snapshot, change func(*InstanceType, *Offering) bool) map[
 	return out
 }
 
-// Calm returns s without pending pods.
-func (s *Snapshot) Calm() *Snapshot {
+// WithoutPending returns s without pending pods.
+func (s *Snapshot) WithoutPending() *Snapshot {
 	t := *s
 	t.derived.pending = table.Table[*Pod]{}
 	return &t

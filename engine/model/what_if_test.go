@@ -74,7 +74,7 @@ func TestBound(t *testing.T) {
 	if got := n2.Used["cpu"]; got != 1500 {
 		t.Errorf("%d millicores are used, want 1500", got)
 	}
-	if got := len(s.Calm().Pending()); got != 0 {
+	if got := len(s.WithoutPending().Pending()); got != 0 {
 		t.Errorf("%d pods wait in a calm cluster", got)
 	}
 }
@@ -112,7 +112,7 @@ func TestClose(t *testing.T) {
 		return func(n *model.Node) bool { return n.Name == name }
 	}
 	first := s.Close(named("n1"))
-	both := first.Close(named("n2")).Calm().Apply(model.Delta{})
+	both := first.Close(named("n2")).WithoutPending().Apply(model.Delta{})
 	for _, n := range s.Nodes() {
 		if s.Closed(n) || first.Closed(n) != (n.Name == "n1") || !both.Closed(n) {
 			t.Errorf("%s is closed: %v at first, %v after one call, %v after two", n.Name, s.Closed(n), first.Closed(n), both.Closed(n))

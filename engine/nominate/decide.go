@@ -16,7 +16,7 @@ type Options struct {
 	// On enables nominations. If it is false, nominations by this program are cleared, and no node waits for
 	// nominations.
 	On bool
-	// Launching is true while claims are being created whose pods are not in the Snapshot's promises yet.
+	// Launching is true while claims are being created whose pods are not in the Snapshot's targets yet.
 	Launching bool
 }
 
@@ -88,7 +88,7 @@ func target(s *model.Snapshot, p *model.Pod, on bool, free model.FreeCapacity) (
 	if !on {
 		return nil, ""
 	}
-	n, ok := s.NodeByName(s.PromiseOf(p))
+	n, ok := s.NodeByName(s.TargetOf(p))
 	if !ok || !takesPods(n) {
 		return nil, ""
 	}

@@ -113,7 +113,7 @@ func (c cluster) snapshot() *model.Snapshot {
 	for _, n := range c.Nodes {
 		n.add(&d)
 	}
-	return model.Compile(d).At(now).WithPromises(plans)
+	return model.Compile(d).At(now).WithTargets(plans)
 }
 
 func (p podSpec) object(i int) *corev1.Pod {

@@ -12,9 +12,9 @@ import (
 // panic is caused by a bug of this program, not by its input.
 type Checked struct {
 	Plan *model.Plan
-	// Leave[key] is the reason to refuse the pod with that key without planning it. It contains Options.Leave and the pods
+	// Excluded[key] is the reason to refuse the pod with that key without planning it. It contains Options.Excluded and the pods
 	// that caused a panic. It does not contain pods that only salvage removed.
-	Leave map[string]model.Verdict
+	Excluded map[string]model.Verdict
 	// Violations are all violations that verify found in the plans before Plan, in order of discovery.
 	Violations []verify.Violation
 	// Panics are the panics of Solve and verify because of which pods were refused, with these pods. If planning still
@@ -47,8 +47,8 @@ func (st Steps) SolveChecked(s *model.Snapshot, o Options) Checked {
 		st.Check = verify.Rules{Labels: o.Labels, DefaultSpread: o.DefaultSpread}.Plan
 	}
 	c := &checkedSolve{steps: st, snapshot: s, options: o, pods: podsToPlan(s)}
-	c.out.Leave = map[string]model.Verdict{}
-	maps.Copy(c.out.Leave, o.Leave)
+	c.out.Excluded = map[string]model.Verdict{}
+	maps.Copy(c.out.Excluded, o.Excluded)
 	c.out.Plan = c.salvage(c.plan())
 	return c.out
 }
@@ -62,7 +62,7 @@ type checkedSolve struct {
 	out      Checked
 
 	// State of isolate.
-	leave      map[string]model.Verdict // all other pods can be planned together without a panic
+	excluded   map[string]model.Verdict // out.Excluded and the pods not tried yet: all others can be planned together without a panic
 	isolations int                      // the number of plans that narrow made so far
 }
 
@@ -73,35 +73,35 @@ func podsToPlan(s *model.Snapshot) []*model.Pod {
 	return slices.CompactFunc(pods, func(a, b *model.Pod) bool { return a.Key == b.Key })
 }
 
-// plan returns a plan without the pods of c.out.Leave, and its violations. If solving or checking panics, it adds the pods
-// that cause the panic to c.out.Leave and tries again. If the second try panics as well, the plan refuses all pods.
+// plan returns a plan without the pods of c.out.Excluded, and its violations. If solving or checking panics, it adds the pods
+// that cause the panic to c.out.Excluded and tries again. If the second try panics as well, the plan refuses all pods.
 func (c *checkedSolve) plan() (*model.Plan, []verify.Violation) {
-	plan, violations, failed := c.try(c.out.Leave)
+	plan, violations, failed := c.attempt(c.out.Excluded)
 	if failed == nil {
 		return plan, violations
 	}
 	c.isolate(*failed)
-	if plan, violations, failed = c.try(c.out.Leave); failed == nil {
+	if plan, violations, failed = c.attempt(c.out.Excluded); failed == nil {
 		return plan, violations
 	}
 	c.out.Panics = append(c.out.Panics, *failed)
-	return c.refuseAll(panicReason(*failed)), nil
+	return c.refuseAll(nothingPlanned(*failed)), nil
 }
 
-// try returns a plan without the pods of leave, and its violations. If Solve or verify panics, it returns the panic.
-func (c *checkedSolve) try(leave map[string]model.Verdict) (plan *model.Plan, violations []verify.Violation, failed *Panic) {
+// try returns a plan without the pods of excluded, and its violations. If Solve or verify panics, it returns the panic.
+func (c *checkedSolve) attempt(excluded map[string]model.Verdict) (plan *model.Plan, violations []verify.Violation, failed *Panic) {
 	failed = recovered(func() {
 		o := c.options
-		o.Leave = leave
+		o.Excluded = excluded
 		plan = c.steps.Solve(c.snapshot, o)
 		violations = c.steps.Check(c.snapshot, plan)
 	})
 	return plan, violations, failed
 }
 
-// refuseAll returns a plan that refuses all pods. The reason is that of c.out.Leave, or why for pods without an entry.
+// refuseAll returns a plan that refuses all pods. The reason is that of c.out.Excluded, or why for pods without an entry.
 func (c *checkedSolve) refuseAll(why string) *model.Plan {
-	return c.account(&model.Plan{}, c.out.Leave, why)
+	return c.account(&model.Plan{}, c.out.Excluded, why)
 }
 
 // violationReason returns the reason to refuse a pod because of the violation.

@@ -12,6 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/compile"
 	"github.com/karpenter-go/karpenter/engine/scenario"
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
@@ -181,7 +182,7 @@ func TestPanicCostsItsPods(t *testing.T) {
 				solves++
 				seen := map[string]bool{}
 				for _, p := range s.Pending() {
-					if o.Leave[p.Key].OK() {
+					if o.Excluded[p.Key].OK() {
 						seen[p.Key] = true
 					}
 				}
@@ -214,11 +215,31 @@ func TestPanicCostsItsPods(t *testing.T) {
 				t.Errorf("%d solves", solves)
 			}
 			for _, key := range blamed {
-				if !strings.Contains(got.Leave[key].Subject, "the solver fails") {
-					t.Errorf("%s is left out because %q", key, got.Leave[key])
+				if !strings.Contains(got.Excluded[key].Subject, "the solver fails") {
+					t.Errorf("%s is left out because %q", key, got.Excluded[key])
 				}
 			}
 		})
+	}
+}
+
+// boom stands for work in another goroutine that panics.
+func boom() { panic("the work fails") }
+
+// If work in another goroutine panics, the stack is that of this goroutine.
+func TestPanicOfAnotherGoroutine(t *testing.T) {
+	steps := pack.Steps{Solve: func(*model.Snapshot, pack.Options) *model.Plan {
+		compile.Async(func() { compile.Async(boom)() })()
+		return nil
+	}}
+	got := steps.SolveChecked(checkedSnapshot(t), pack.Options{Labels: labels})
+	if len(got.Panics) == 0 {
+		t.Fatal("no panic")
+	}
+	for _, p := range got.Panics {
+		if p.Value != "the work fails" || !strings.Contains(p.Stack, "pack_test.boom") {
+			t.Errorf("panic %q at\n%s", p.Value, p.Stack)
+		}
 	}
 }
 
@@ -248,9 +269,9 @@ pods: [{name: web, count: 12, cpu: 1, memory: 1Gi}]
 // Pods of two constraints tolerate a taint only if both do, and a third.
 func TestBothTolerate(t *testing.T) {
 	in := catalog.NewInterner()
-	all := in.Tolerations([]corev1.Toleration{{Operator: corev1.TolerationOpExists}}, true)
-	none := in.Tolerations(nil, true)
-	some := in.Tolerations([]corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists}}, true)
+	all := in.SoftTolerations([]corev1.Toleration{{Operator: corev1.TolerationOpExists}})
+	none := in.SoftTolerations(nil)
+	some := in.SoftTolerations([]corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists}})
 	taints := []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
 	for _, tt := range []struct {
 		list    []*catalog.Tolerations
@@ -261,7 +282,7 @@ func TestBothTolerate(t *testing.T) {
 	} {
 		both := tt.list[0]
 		for _, other := range tt.list[1:] {
-			both = in.BothTolerate(both, other)
+			both = in.IntersectTolerations(both, other)
 		}
 		if _, refused := both.Refuse(taints); refused != tt.refused {
 			t.Errorf("refused %t, want %t: %v", refused, tt.refused, tt.list)
@@ -275,7 +296,7 @@ func TestSearchForPanicsIsBounded(t *testing.T) {
 	got := pack.Steps{Solve: func(s *model.Snapshot, o pack.Options) *model.Plan {
 		solves++
 		for _, p := range s.Pending() {
-			if o.Leave[p.Key].OK() && strings.HasPrefix(p.Key, "red/") && strings.HasSuffix(p.Key, "7") {
+			if o.Excluded[p.Key].OK() && strings.HasPrefix(p.Key, "red/") && strings.HasSuffix(p.Key, "7") {
 				panic("7")
 			}
 		}

@@ -10,14 +10,14 @@
 //
 // # Phases
 //
-// Solve first refuses oversized pods and those of Options.Leave (exclude.go). Then it runs phases. The first one compiles
+// Solve first refuses oversized pods and those of Options.Excluded (exclude.go). Then it runs phases. The first one compiles
 // the snapshot into a Problem. Each later phase takes results of earlier phases, and returns a new value.
 //
 //	Snapshot ─ compile.Compile ─► compile.Problem    classes of equal pods, topology groups, nodes, instance types
 //	Problem  ─ assign.Assign ───► assign.Assignment  pods on existing nodes (package existing); segments: pods for new nodes
 //	Segments ─ packNodes ───────► packing            the pods of each new node (package binpack)
 //	packing  ─ draftPlan ───────► draft              the instance types of each node, refused pods, a first Plan
-//	draft    ─ repairer.finish ─► Plan               or another attempt, with quotas or without the refused pods
+//	draft    ─ solve ───────────► Plan               or another attempt, with quotas or without the refused pods
 //
 // A segment is pods of one class that need new nodes in the same topology domains, see assign.Segment. If some pods of a
 // segment get no node, a quota limits how many pods of the class later attempts assign to these domains: to the number that

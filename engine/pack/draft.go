@@ -31,11 +31,11 @@ type draft struct {
 }
 
 // draftPlan returns the draft for a packing. For each new node it finds the instance types as which the node may be
-// launched (see launch).
+// launched (see chooseOptions).
 func draftPlan(p *compile.Problem, o Options, a *assign.Assignment, k *packing) *draft {
 	d := &draft{problem: p, options: o, assigned: a, packed: k, unplaced: map[*model.Pod]bool{}, plan: &model.Plan{}}
 	d.plan.Placements = a.Placed.Placements()
-	if kept := d.launchNodes(); len(kept) > 0 {
+	if kept := d.addNodes(); len(kept) > 0 {
 		d.plan.Floor = k.floor(kept)
 	}
 	if d.plan.Floor > d.plan.Price && d.plan.Floor < d.plan.Price*(1+catalog.Same) {
@@ -50,15 +50,15 @@ func draftPlan(p *compile.Problem, o Options, a *assign.Assignment, k *packing) 
 	return d
 }
 
-// launchNodes adds the nodes that can be launched to the plan, and returns them. It adds the pods of the other nodes to
+// addNodes adds the nodes that can be launched to the plan, and returns them. It adds the pods of the other nodes to
 // d.unplaced, and gives back what these nodes use of limits and reservations.
-func (d *draft) launchNodes() (kept []*node) {
+func (d *draft) addNodes() (kept []*node) {
 	d.plan.Nodes = make([]model.PlannedNode, len(d.packed.nodes))
-	wait := compile.Aside(d.assignPods)
+	wait := compile.Async(d.assignPods)
 	left := d.packed.limits.Clone()
 	overheads := make([]overhead, len(d.packed.nodes))
 	for i, n := range d.packed.nodes {
-		overheads[i] = d.launch(n, &d.plan.Nodes[i], left)
+		overheads[i] = d.chooseOptions(n, &d.plan.Nodes[i], left)
 	}
 	wait()
 	for i, n := range d.packed.nodes {
@@ -98,12 +98,12 @@ func (o overhead) add(out *model.PlannedNode) {
 	}
 }
 
-// launch sets all fields of out except Pods, Requests and Used. out.Options are the instance types as which the node may be
-// launched. They hold the node's pods and are within left, see withinLimits. For a node under a commitment, coveredOptions
-// selects them. At most MaxTypes of d.options are kept, unless minValues needs more and RelaxMinValues is not set. launch sets
-// no options if even all of them do not meet minValues and RelaxMinValues is not set. left is what the limits of the pools
-// allow beyond the charges of all nodes. launch returns the overhead of the options.
-func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) overhead {
+// chooseOptions sets all fields of out except Pods, Requests and Used, and returns the overhead of the options. out.Options are
+// the instance types as which the node may be launched, cheapest first. They hold the node's pods, are within left (see
+// withinLimits), and are cut by limitOptions. For a node under a commitment, coveredOptions selects them. If minValues prevents
+// a launch, there are no options. left is what the limits of the pools allow beyond the charges of all nodes; chooseOptions
+// lowers it.
+func (d *draft) chooseOptions(n *node, out *model.PlannedNode, left *catalog.Limits) overhead {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	allowed := make([]typeset.Set, len(n.bin.Parts)) // for each part, the types that hold one bundle of its segment
 	for i, x := range n.bin.Parts {
@@ -115,17 +115,9 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) ov
 	if covered {
 		options, out.Requirements = n.coveredOptions(options)
 	}
-	if _, ok := n.offers.Diverse(options); !ok {
-		if !d.options.RelaxMinValues {
-			return overhead{}
-		}
-		out.MinValuesRelaxed = true
-	}
-	if most := cmp.Or(d.options.MaxTypes, 600); len(options) > most {
-		cut := options[:most]
-		if _, diverse := n.offers.Diverse(cut); diverse || d.options.RelaxMinValues {
-			options, out.MinValuesRelaxed = cut, !diverse
-		}
+	var ok bool
+	if options, out.MinValuesRelaxed, ok = d.limitOptions(n.offers, options); !ok {
+		return overhead{}
 	}
 	if left.Left(n.pool) == nil && !covered {
 		out.Options = all.Instances[:len(options):len(options)]
@@ -135,14 +127,39 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) ov
 		}
 	}
 	out.Offering, _ = options[0].CheapestWithin(out.Requirements)
-	switch {
-	case out.Offering.ReservationID != "":
-		out.Requirements = out.Requirements.And(out.Offering.Requirements.Without(corev1.LabelTopologyZone))
-	case n.pool.Reserves:
-		// Without this, the cloud would launch the node in a reservation, and other nodes were planned for its instances.
-		out.Requirements = out.Requirements.With(require.New(apiv1.CapacityTypeLabelKey, require.NotIn, apiv1.CapacityTypeReserved))
-	}
+	out.Requirements = withReservation(out.Requirements, out.Offering, n.pool)
 	return overhead{catalog.LeastOverhead(options), options[0].Daemons.Requests}
+}
+
+// limitOptions returns the first MaxTypes of the options, or all of them if minValues of the offers needs more. relaxed says
+// that the result does not meet minValues. ok is false if all options together do not. If RelaxMinValues is set, it always
+// returns the first MaxTypes, and ok is true.
+func (d *draft) limitOptions(offers *catalog.OfferSet, options []*catalog.Type) (kept []*catalog.Type, relaxed, ok bool) {
+	if _, diverse := offers.Diverse(options); !diverse {
+		if !d.options.RelaxMinValues {
+			return nil, false, false
+		}
+		relaxed = true
+	}
+	if most := cmp.Or(d.options.MaxTypes, 600); len(options) > most {
+		if _, diverse := offers.Diverse(options[:most]); diverse || d.options.RelaxMinValues {
+			return options[:most], !diverse, true
+		}
+	}
+	return options, relaxed, true
+}
+
+// withReservation returns the requirements of a node that is planned with the offering, narrowed to its capacity reservation.
+// For an offering without one, it excludes reservations: the cloud would launch the node in one, whose instances are planned
+// for other nodes.
+func withReservation(reqs require.Set, o model.Offering, pool *catalog.Pool) require.Set {
+	switch {
+	case o.ReservationID != "":
+		return reqs.And(o.Requirements.Without(corev1.LabelTopologyZone))
+	case pool.Reserves:
+		return reqs.With(require.New(apiv1.CapacityTypeLabelKey, require.NotIn, apiv1.CapacityTypeReserved))
+	}
+	return reqs
 }
 
 // withinLimits returns the options that exceed the node's charge by at most left in each limited resource of which they

@@ -4,14 +4,18 @@ import (
 	"reflect"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// exclude splits pods, which are in key order, into those to plan and those to refuse without planning. It refuses the pods
-// of Options.Leave and the oversized pods (see oversized), each for the verdict under which refused lists it. Planning reads
-// neither the requests nor the constraints of refused pods, so refused pods cannot make planning fail.
+// exclude splits pods, which are in key order, into those to plan and those to refuse without planning: the pods of
+// Options.Excluded, the oversized pods (see oversized) and those that request resources which nothing has (see unavailable).
+// refused has the latter by the verdict that is the reason. Planning reads neither their requests nor their constraints, so
+// they cannot make planning fail.
 func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused map[model.Verdict][]*model.Pod) {
 	verdicts := map[uintptr]model.Verdict{} // by address of the map of requests, which equal pods share
+	names := map[corev1.ResourceName]bool{}
 	refused = map[model.Verdict][]*model.Pod{}
 	rest = make([]*model.Pod, 0, len(pods))
 	for _, pod := range pods {
@@ -20,8 +24,13 @@ func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod
 		if !known {
 			v = oversized(s, pod.Requests)
 			verdicts[id] = v
+			for name, amount := range pod.Requests {
+				if amount > 0 {
+					names[name] = true
+				}
+			}
 		}
-		if no, ok := o.Leave[pod.Key]; ok {
+		if no, ok := o.Excluded[pod.Key]; ok {
 			v = no
 		}
 		if v.OK() {
@@ -29,6 +38,15 @@ func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod
 		} else {
 			refused[v] = append(refused[v], pod)
 		}
+	}
+	if absent := unavailable(s, names); len(absent) > maxUnavailable {
+		rest = slices.DeleteFunc(rest, func(pod *model.Pod) bool {
+			v := requestsAny(absent, pod.Requests)
+			if !v.OK() {
+				refused[v] = append(refused[v], pod)
+			}
+			return !v.OK()
+		})
 	}
 	return rest, refused
 }
@@ -51,6 +69,44 @@ func oversized(s *model.Snapshot, requests model.Resources) model.Verdict {
 	for _, name := range requests.Names() {
 		if v := requests[name]; v > maxRequest && (v >= model.MaxAmount || !fitsAlone(s, model.Resources{name: v})) {
 			return model.Verdict{Rule: model.RuleOversized, Resource: name, By: v}
+		}
+	}
+	return model.Verdict{}
+}
+
+// maxUnavailable is the number of resources that no node and no instance type has which a plan explains by NodePool. Each
+// resource that a pod requests adds to the work for all other pods.
+const maxUnavailable = 32
+
+// unavailable returns the names of resources that no node and no instance type has. If there are at most maxUnavailable names, it
+// returns all of them. It overwrites names.
+func unavailable(s *model.Snapshot, names map[corev1.ResourceName]bool) map[corev1.ResourceName]bool {
+	if len(names) <= maxUnavailable { // the usual case
+		return names
+	}
+	remove := func(allocatable model.Resources) {
+		for name, v := range allocatable {
+			if v > 0 {
+				delete(names, name)
+			}
+		}
+	}
+	for _, p := range s.Pools() {
+		for _, t := range s.Types(p.Name) {
+			remove(t.Allocatable)
+		}
+	}
+	for _, n := range s.Nodes() {
+		remove(n.Allocatable)
+	}
+	return names
+}
+
+// requestsAny returns a verdict on the first of the names that is requested, in the order of Resources.Names, OK if none is.
+func requestsAny(names map[corev1.ResourceName]bool, requests model.Resources) model.Verdict {
+	for _, name := range requests.Names() {
+		if v := requests[name]; v > 0 && names[name] {
+			return model.Verdict{Rule: model.RuleResources, Resource: name, By: v}
 		}
 	}
 	return model.Verdict{}
@@ -85,9 +141,9 @@ func fitsAlone(s *model.Snapshot, requests model.Resources) bool {
 	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return holds(n.Allocatable) })
 }
 
-// refuse adds a refusal for each verdict in refused, with the pods listed under it in key order. It sorts all refusals of the
+// addRefusals adds a refusal for each verdict in refused, with the pods listed under it in key order. It sorts all refusals of the
 // plan by the key of their first pod, and returns the plan.
-func refuse(plan *model.Plan, refused map[model.Verdict][]*model.Pod) *model.Plan {
+func addRefusals(plan *model.Plan, refused map[model.Verdict][]*model.Pod) *model.Plan {
 	for v, pods := range refused {
 		plan.Refusals = append(plan.Refusals, model.Refusal{Pods: pods, Reasons: []model.PoolVerdict{{Verdict: v}}})
 	}

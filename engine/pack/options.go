@@ -21,11 +21,11 @@ type Options struct {
 	// more likely to succeed with more types. The node has more types only if minValues requires them and RelaxMinValues is
 	// not set. 0 means 600.
 	MaxTypes int
-	// Fast says that Solve does not improve the packing of new nodes, see binpack.Options.Fast. It still repairs plans
-	// (repairer).
+	// Fast says that Solve does not improve the packing of new nodes, see binpack.Options.Fast. It still makes
+	// several attempts, see solve.
 	Fast bool
-	// Leave[key] is the reason to refuse the pod with that key. Such pods are not planned.
-	Leave map[string]model.Verdict
+	// Excluded[key] is the reason to refuse the pod with that key. Such pods are not planned.
+	Excluded map[string]model.Verdict
 	// RelaxMinValues says that a node is launched even if its instance types have fewer distinct label values than
 	// minValues of the NodePool requires. By default its pods are refused.
 	RelaxMinValues bool

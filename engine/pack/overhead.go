@@ -14,6 +14,6 @@ import (
 func DaemonRequests(
 	daemons []*model.Daemon, taints []corev1.Taint, labels map[string]string, rules apiv1.LabelRules,
 ) model.Resources {
-	tolerating := catalog.DaemonsTolerating(daemons, taints, rules, false)
+	tolerating := catalog.DaemonsTolerating(daemons, taints, rules.Aliases)
 	return catalog.OverheadOf(tolerating, require.FromLabels(labels), nil).Requests
 }

@@ -43,7 +43,7 @@ func packNodes(o Options, a *assign.Assignment) *packing {
 	}
 	relaxation := binpack.NewRelaxation(out.problem(a, o, pools, items, all))
 	var whole float64
-	wait := compile.Aside(func() { whole = relaxation.Bound(all) }) // floor usually needs the bound for all copies
+	wait := compile.Async(func() { whole = relaxation.Bound(all) }) // floor usually needs the bound for all copies
 	for left := all; len(pools) > 0; {
 		n := slices.IndexFunc(pools, func(x *catalog.Pool) bool { return x.Weight != pools[0].Weight })
 		if n < 0 {
@@ -165,7 +165,7 @@ func boundsOf(rules []compile.Rule) []binpack.Bound {
 	for _, r := range rules {
 		b := binpack.Bound{Group: r.Group, Soft: r.Soft}
 		switch {
-		case r.Kind == topology.Near:
+		case r.Kind == topology.Affinity:
 			continue
 		case r.Kind == topology.Spread:
 			b.Max = r.MaxSkew
@@ -183,7 +183,7 @@ func boundsOf(rules []compile.Rule) []binpack.Bound {
 type node struct {
 	bin      *binpack.Bin // Parts[i].Item is the index of a segment, of which each copy is a bundle
 	pool     *catalog.Pool
-	instance *catalog.Type     // the type that package binpack chose. The node may be launched as another type (draft.launch)
+	instance *catalog.Type     // the type that package binpack chose. The node may be launched as another type (draft.chooseOptions)
 	offers   *catalog.OfferSet // the offerings that all its pods allow
 	amount   []int64           // the sum of the requests of its pods, by dimension
 }

@@ -3,11 +3,10 @@ package pack
 import (
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
 // maxIsolations is the number of plans after which isolate splits no more groups of pods.
@@ -17,7 +16,7 @@ const maxIsolations = 48
 type Panic struct {
 	// Pods are in the order in which isolate found them, or in key order if all pods were refused.
 	Pods []*model.Pod
-	// Value is the text of the panic value. Stack lists the functions on the call stack, see stack.
+	// Value is the text of the panic value. Stack lists the functions on the call stack, see compile.Stack.
 	Value, Stack string
 }
 
@@ -27,8 +26,8 @@ func Try(s *model.Snapshot, o Options) (*model.Plan, *Panic) {
 	var plan *model.Plan
 	failed := recovered(func() { plan = Solve(s, o) })
 	if failed != nil {
-		c := &checkedSolve{snapshot: s, options: o, pods: podsToPlan(s), out: Checked{Leave: o.Leave}}
-		plan = c.refuseAll(panicReason(*failed))
+		c := &checkedSolve{snapshot: s, options: o, pods: podsToPlan(s), out: Checked{Excluded: o.Excluded}}
+		plan = c.refuseAll(nothingPlanned(*failed))
 		failed.Pods = c.pods
 	}
 	return plan, failed
@@ -37,49 +36,37 @@ func Try(s *model.Snapshot, o Options) (*model.Plan, *Panic) {
 // recovered calls f. It returns the panic of f, nil if f does not panic.
 func recovered(f func()) (failed *Panic) {
 	defer func() {
-		if v := recover(); v != nil {
-			failed = &Panic{Value: fmt.Sprint(v), Stack: stack()}
+		switch v := recover().(type) {
+		case nil:
+		case *compile.WorkPanic: // of another goroutine
+			failed = &Panic{Value: v.Value, Stack: v.Stack}
+		default:
+			failed = &Panic{Value: fmt.Sprint(v), Stack: compile.Stack("/pack.recovered")}
 		}
 	}()
 	f()
 	return nil
 }
 
-// stack returns the functions on the call stack, innermost first, down to the one that recovered called. It omits functions
-// of package runtime, frames after the 64th, and the callers of recovered, so that the same panic always has the same
-// stack.
-func stack() string {
-	pcs := make([]uintptr, 64)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
-	var b strings.Builder
-	for more := true; more; {
-		var f runtime.Frame
-		if f, more = frames.Next(); strings.HasSuffix(f.Function, "/pack.recovered") {
-			break
-		}
-		if !strings.HasPrefix(f.Function, "runtime.") {
-			fmt.Fprintf(&b, "%s\n\t%s:%d\n", f.Function, f.File, f.Line)
-		}
-	}
-	return b.String()
-}
-
 // panicReason returns the reason to refuse pods that cause the panic.
 func panicReason(p Panic) string {
-	return "planning failed with this pod, so the other pods are planned without it: " + p.Value
+	return "planning failed with this pod, so it is left out: " + p.Value
 }
 
-// isolate finds the pods that cause a panic. It adds these pods to c.out.Leave, and the panics because of which it refuses
-// them to c.out.Panics. first is the panic of a plan with all pods except those in c.out.Leave.
+// nothingPlanned returns the reason to refuse all pods because of the panic.
+func nothingPlanned(p Panic) string { return "planning failed, so no pod is planned: " + p.Value }
+
+// isolate finds the pods that cause a panic. It adds these pods to c.out.Excluded, and the panics because of which it refuses
+// them to c.out.Panics. first is the panic of a plan with all pods except those in c.out.Excluded.
 //
 // The search keeps a set of pods for which a plan can be made, at first none, and tries to add groups of pods to it. Pods of one
 // owner are a group. The groups are ordered by namespace and owner.
 func (c *checkedSolve) isolate(first Panic) {
-	c.leave = maps.Clone(c.out.Leave)
+	c.excluded = maps.Clone(c.out.Excluded)
 	byOwner := map[string][]*model.Pod{}
 	for _, p := range c.pods {
-		if c.leave[p.Key].OK() {
-			c.leave[p.Key] = internalError("not tried yet")
+		if c.excluded[p.Key].OK() {
+			c.excluded[p.Key] = internalError("not tried yet")
 			owner := p.Object.Namespace + " " + ownerOf(p)
 			byOwner[owner] = append(byOwner[owner], p)
 		}
@@ -95,28 +82,28 @@ func (c *checkedSolve) isolate(first Panic) {
 // with which planning panics again. It refuses the pods of a single owner. After maxIsolations plans it refuses all groups.
 func (c *checkedSolve) narrow(groups [][]*model.Pod, failed Panic) {
 	if len(groups) <= 1 || c.isolations >= maxIsolations {
-		c.refuse(slices.Concat(groups...), failed)
+		c.excludePods(slices.Concat(groups...), failed)
 		return
 	}
 	middle := len(groups) / 2
 	for _, half := range [][][]*model.Pod{groups[:middle], groups[middle:]} {
-		leave := maps.Clone(c.leave)
+		excluded := maps.Clone(c.excluded)
 		for _, p := range slices.Concat(half...) {
-			delete(leave, p.Key)
+			delete(excluded, p.Key)
 		}
 		c.isolations++
-		if _, _, again := c.try(leave); again != nil {
+		if _, _, again := c.attempt(excluded); again != nil {
 			c.narrow(half, *again)
 		} else {
-			c.leave = leave
+			c.excluded = excluded
 		}
 	}
 }
 
-// refuse refuses the pods because of the panic. It adds them to c.out.Leave, and to the entry of the panic in c.out.Panics.
-func (c *checkedSolve) refuse(pods []*model.Pod, failed Panic) {
+// refuse refuses the pods because of the panic. It adds them to c.out.Excluded, and to the entry of the panic in c.out.Panics.
+func (c *checkedSolve) excludePods(pods []*model.Pod, failed Panic) {
 	for _, p := range pods {
-		c.out.Leave[p.Key] = internalError(panicReason(failed))
+		c.out.Excluded[p.Key] = internalError(panicReason(failed))
 	}
 	for n := range c.out.Panics {
 		if known := &c.out.Panics[n]; known.Value == failed.Value && known.Stack == failed.Stack {

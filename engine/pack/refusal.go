@@ -131,7 +131,7 @@ func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 		g := p.Groups[r.Group]
 		certain := slices.ContainsFunc(g.Daemons, func(i int) bool { return p.Daemons[i].Certain })
 		met := g.Key == compile.HostKey && s.DaemonAffinity != nil && certain
-		if r.Kind == topology.Near && len(p.OnNewNodes(g.Daemons)) > 0 && !met {
+		if r.Kind == topology.Affinity && len(p.OnNewNodes(g.Daemons)) > 0 && !met {
 			return d.topologyVerdict(r.Kind, g)
 		}
 	}
@@ -150,7 +150,7 @@ func (d *draft) topologyVerdict(kind topology.Kind, g *compile.Group) model.Verd
 
 // causes are the causes of RuleTopology by the kind of the constraint.
 var causes = map[topology.Kind]model.Cause{
-	topology.Spread: model.CauseSpread, topology.Near: model.CauseAffinity, topology.Apart: model.CauseAntiAffinity,
+	topology.Spread: model.CauseSpread, topology.Affinity: model.CauseAffinity, topology.AntiAffinity: model.CauseAntiAffinity,
 }
 
 // explainCharge returns the verdict on a limit that prevents a launch with minValues. For each reservation or commitment,
@@ -188,7 +188,7 @@ func daemonSets(names []string) string {
 func (d *draft) explainRules(c *compile.Class, s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {
-		if g := p.Groups[r.Group]; g.Key != compile.HostKey || r.Kind == topology.Near {
+		if g := p.Groups[r.Group]; g.Key != compile.HostKey || r.Kind == topology.Affinity {
 			return d.topologyVerdict(r.Kind, g)
 		}
 	}

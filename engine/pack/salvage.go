@@ -122,5 +122,5 @@ func (c *checkedSolve) account(plan *model.Plan, reasons map[string]model.Verdic
 		}
 		missing[v] = append(missing[v], p)
 	}
-	return refuse(plan, missing)
+	return addRefusals(plan, missing)
 }

@@ -14,7 +14,7 @@ import (
 func Solve(s *model.Snapshot, o Options) *model.Plan {
 	pods, refused := exclude(s, o, podsToPlan(s))
 	if len(pods) == 0 {
-		return refuse(&model.Plan{}, refused)
+		return addRefusals(&model.Plan{}, refused)
 	}
 	s = withRunnableDaemons(s)
 	plan := solve(s, o, pods)
@@ -24,19 +24,44 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 			plan = tight
 		}
 	}
-	return refuse(plan, refused)
+	return addRefusals(plan, refused)
 }
 
-// solve returns a plan for the pods. It runs the phases until repairer.finish returns one.
+// maxAttempts limits the attempts to make a consistent plan, see solve and isConsistent.
+const maxAttempts = 4
+
+// solve returns a plan for the pods. A draft can leave pods without a node after they got a topology domain. For example,
+// limits and minValues cause that. Then solve repeats the phases:
+//
+//   - In the first maxAttempts attempts, as long as Quotas.Learn lowers a quota, even after a consistent draft. With the
+//     quotas, some of these pods get other domains. After that, solve returns the best consistent plan: the one that places
+//     the most pods, and of those the cheapest.
+//   - If there is none, without the refused pods. The plan of attempt 2*maxAttempts is returned even if it is inconsistent.
+//     SolveChecked then removes what breaks a rule.
+//
+// No later attempt adds a pod to a planned node. A refused pod that fits there is bound by kube-scheduler once the node runs.
 func solve(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 	p := compile.Compile(s, o.settings(), pods)
-	r := repairer{quotas: assign.Quotas{}, omitted: map[*model.Pod]bool{}}
-	for {
-		assigned := assign.Assign(p, r.quotas, r.omitted)
-		packed := packNodes(o, assigned)
-		draft := draftPlan(p, o, assigned, packed)
-		if plan := r.finish(draft); plan != nil {
-			return plan
+	quotas, omitted := assign.Quotas{}, map[*model.Pod]bool{}
+	var best *draft // the best consistent draft so far, nil if there is none
+	for attempt := 1; ; attempt++ {
+		assigned := assign.Assign(p, quotas, omitted)
+		d := draftPlan(p, o, assigned, packNodes(o, assigned))
+		if d.isConsistent() && (best == nil || d.isBetter(best)) {
+			best = d
+		}
+		switch {
+		case attempt < maxAttempts && quotas.Learn(assigned.Segments, d.unplaced):
+		case best != nil:
+			return best.plan
+		case attempt == 2*maxAttempts:
+			return d.plan
+		default:
+			for _, r := range d.plan.Refusals {
+				for _, pod := range r.Pods {
+					omitted[pod] = true
+				}
+			}
 		}
 	}
 }
@@ -51,48 +76,6 @@ func unplaced(p *model.Plan) int {
 }
 
 func comparePods(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) }
-
-// maxAttempts limits the attempts to make a consistent plan, see isConsistent. At most maxAttempts-1 repairs set quotas
-// on topology domains. Other repairs omit the refused pods. The plan of attempt 2*maxAttempts is returned even if it is
-// inconsistent. SolveChecked then removes what breaks a rule.
-const maxAttempts = 4
-
-// A repairer decides what the next attempt changes if a draft leaves pods without a node after they got a topology
-// domain. For example, limits and minValues cause that. The next attempt gives some of these pods other domains, or omits
-// the refused pods.
-//
-// No repair adds a pod to a planned node. A refused pod that fits there is bound by kube-scheduler once the node runs.
-type repairer struct {
-	quotas   assign.Quotas
-	omitted  map[*model.Pod]bool
-	best     *draft // the best consistent draft so far, nil if there is none
-	attempts int
-}
-
-// finish returns the final plan, or nil after changing quotas or omitted for another attempt. For at most maxAttempts attempts
-// it tries again as long as Quotas.Learn lowers a quota, even after a consistent draft. Then it returns the best consistent
-// plan: the one that places the most pods, and of those the cheapest. Without one it omits the refused pods and tries
-// again. After 2*maxAttempts attempts it returns the last plan.
-func (r *repairer) finish(d *draft) *model.Plan {
-	r.attempts++
-	if d.isConsistent() && (r.best == nil || d.isBetter(r.best)) {
-		r.best = d
-	}
-	switch {
-	case r.attempts < maxAttempts && r.quotas.Learn(d.assigned.Segments, d.unplaced):
-		return nil
-	case r.best != nil:
-		return r.best.plan
-	case r.attempts == 2*maxAttempts:
-		return d.plan
-	}
-	for _, refusal := range d.plan.Refusals {
-		for _, pod := range refusal.Pods {
-			r.omitted[pod] = true
-		}
-	}
-	return nil
-}
 
 // isConsistent reports whether every pod that got a domain, and that a topology group counts, also got a node.
 // Otherwise the placements of other pods may be invalid. A bundle (Segment.Size > 1) may contain counted pods of another

@@ -189,7 +189,7 @@ func (c *Cluster) Snapshot() (*model.Snapshot, error) {
 	if now.IsZero() {
 		now = epoch
 	}
-	return model.Compile(d).At(now).WithPromises(c.Promise), nil
+	return model.Compile(d).At(now).WithTargets(c.Promise), nil
 }
 
 // Delta returns the objects that c describes.

@@ -13,9 +13,9 @@ type Kind uint8
 
 // The kinds of rules.
 const (
-	Spread Kind = iota // no domain has more than MaxSkew pods more than the domain with the fewest
-	Near               // affinity: the term selects a pod in the domain
-	Apart              // anti-affinity: the term selects no pod in the domain
+	Spread       Kind = iota // no domain has more than MaxSkew pods more than the domain with the fewest
+	Affinity                 // affinity: the term selects a pod in the domain
+	AntiAffinity             // anti-affinity: the term selects no pod in the domain
 )
 
 // A Rule is a constraint of one pod about the pods that a term selects.
@@ -56,14 +56,14 @@ func Of(pod *corev1.Pod, namespaces Namespaces, defaults []corev1.TopologySpread
 	}
 	r := reader{pod: pod, namespaces: namespaces}
 	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
-		rules = append(rules, r.near(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
-		soft = append(soft, r.preferred(Near, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
+		rules = append(rules, r.affinity(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
+		soft = append(soft, r.preferred(Affinity, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
 	}
 	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
-		for _, t := range Bans(pod, namespaces) {
-			rules = append(rules, Rule{Kind: Apart, Term: t})
+		for _, t := range AntiAffinityTerms(pod, namespaces) {
+			rules = append(rules, Rule{Kind: AntiAffinity, Term: t})
 		}
-		soft = append(soft, r.preferred(Apart, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
+		soft = append(soft, r.preferred(AntiAffinity, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
 	}
 	rules = append(rules, soft...)
 	for i := range rules {
@@ -72,19 +72,20 @@ func Of(pod *corev1.Pod, namespaces Namespaces, defaults []corev1.TopologySpread
 	return rules
 }
 
-// RequiredApart returns the required anti-affinity terms of a pod. It does not allocate.
-func RequiredApart(pod *corev1.Pod) []corev1.PodAffinityTerm {
+// RequiredAntiAffinity returns the required anti-affinity terms of a pod. It does not allocate.
+func RequiredAntiAffinity(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
 		return a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
 	return nil
 }
 
-// Bans returns the terms of a pod's required anti-affinity. A pod that such a term selects must not be in the same domain.
-func Bans(pod *corev1.Pod, namespaces Namespaces) []*Term {
+// AntiAffinityTerms returns the terms of a pod's required anti-affinity. A pod that such a term selects must not be in the same
+// domain.
+func AntiAffinityTerms(pod *corev1.Pod, namespaces Namespaces) []*Term {
 	r := reader{pod: pod, namespaces: namespaces}
 	var terms []*Term
-	list := RequiredApart(pod)
+	list := RequiredAntiAffinity(pod)
 	for i := range list {
 		terms = append(terms, newTerm(list[i].TopologyKey, r.pick(&list[i])))
 	}
@@ -112,16 +113,16 @@ type reader struct {
 	namespaces Namespaces
 }
 
-// near returns the rules of required affinity. kube-scheduler counts only pods that match all terms, so the Term of
+// affinity returns the rules of required affinity. kube-scheduler counts only pods that match all terms, so the Term of
 // each rule has the conditions of all.
-func (r *reader) near(terms []corev1.PodAffinityTerm) []Rule {
+func (r *reader) affinity(terms []corev1.PodAffinityTerm) []Rule {
 	picks := make([]pick, len(terms))
 	for i := range terms {
 		picks[i] = r.pick(&terms[i])
 	}
 	var rules []Rule
 	for i := range terms {
-		rules = append(rules, Rule{Kind: Near, Term: newTerm(terms[i].TopologyKey, picks...)})
+		rules = append(rules, Rule{Kind: Affinity, Term: newTerm(terms[i].TopologyKey, picks...)})
 	}
 	return rules
 }

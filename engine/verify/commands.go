@@ -90,7 +90,7 @@ func (c *commandChecker) add(rule Rule, node, pod, format string, args ...any) {
 	c.found = append(c.found, Violation{Rule: rule, Node: node, Pod: pod, Detail: fmt.Sprintf(format, args...)})
 }
 
-// nodes checks that the nodes of the command exist and are removed once.
+// nodes checks that the nodes of the command exist and are removed once. Only a forced removal may begin again.
 func (c *commandChecker) nodes(cmd *model.Command) {
 	if len(cmd.Nodes) == 0 {
 		c.add(RuleNode, "", "", "a command removes no node")
@@ -99,7 +99,7 @@ func (c *commandChecker) nodes(cmd *model.Command) {
 		switch known, ok := c.snapshot.NodeByName(n.Name); {
 		case !ok || known != n:
 			c.add(RuleNode, n.Name, "", "is not in the snapshot as it is in the command")
-		case leaving(n):
+		case leaving(n) && !cmd.Force:
 			c.add(RuleNode, n.Name, "", "is being deleted already")
 		case c.gone[n.Name]:
 			c.add(RuleNode, n.Name, "", "is removed twice")

@@ -170,9 +170,9 @@ func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, err
 	return []client.Object{node, claim}, nil
 }
 
-// Adopt makes a replacement whose command was cancelled an ordinary node: it removes the names of the replaced claims and
-// the stage of a staged move from the claim. It returns the objects that it wrote.
-func (a *Actor) Adopt(ctx context.Context, n *model.Node) ([]client.Object, error) {
+// ClearReplaced removes from the claim of n the names of the claims that n was launched to replace, and the stage of a staged
+// move. n then counts as an ordinary node. ClearReplaced returns the objects that it wrote.
+func (a *Actor) ClearReplaced(ctx context.Context, n *model.Node) ([]client.Object, error) {
 	claim := n.Claim.DeepCopy()
 	annotate(claim, apiv1.ReplacesAnnotationKey, "")
 	annotate(claim, apiv1.MoveStageAnnotationKey, "")
@@ -185,11 +185,7 @@ func (a *Actor) Adopt(ctx context.Context, n *model.Node) ([]client.Object, erro
 // Expedite sets the termination deadline of the node's claim, unless the claim has an earlier one. It returns the
 // objects that it wrote.
 func (a *Actor) Expedite(ctx context.Context, n *model.Node, deadline time.Time) ([]client.Object, error) {
-	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
-		claim := before.DeepCopy()
-		Tighten(claim, deadline)
-		return claim, Patch(ctx, a.Client, before, claim)
-	})
+	claim, err := Again(ctx, a.live(), n.Claim, a.tighten(ctx, deadline))
 	if err != nil {
 		return nil, fmt.Errorf("set deadline of claim: %w", err)
 	}
@@ -204,6 +200,15 @@ func Tighten(claim *apiv1.NodeClaim, deadline time.Time) {
 		return
 	}
 	annotate(claim, key, deadline.UTC().Format(time.RFC3339))
+}
+
+// tighten returns a write that sets the termination deadline of a claim by Tighten.
+func (a *Actor) tighten(ctx context.Context, deadline time.Time) func(*apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+	return func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+		claim := before.DeepCopy()
+		Tighten(claim, deadline)
+		return claim, Patch(ctx, a.Client, before, claim)
+	}
 }
 
 // annotate sets the annotation, or removes it if the value is empty.
@@ -223,4 +228,18 @@ func annotate(c *apiv1.NodeClaim, key, value string) {
 func (a *Actor) End(ctx context.Context, n *model.Node) error {
 	_, err := DeleteClaim(ctx, a.Client, n.Claim)
 	return err
+}
+
+// EndBy deletes the claim of n as End does, and then sets its termination deadline, unless it has an earlier one. It returns
+// the objects that it wrote. The deletion comes first: a deadline on a claim that is not deleted would end the drain of a
+// later disruption.
+func (a *Actor) EndBy(ctx context.Context, n *model.Node, deadline time.Time) ([]client.Object, error) {
+	if err := a.End(ctx, n); err != nil {
+		return nil, err
+	}
+	claim, err := AgainDeleting(ctx, a.live(), n.Claim, a.tighten(ctx, deadline))
+	if err != nil {
+		return nil, fmt.Errorf("set deadline of claim: %w", err)
+	}
+	return []client.Object{claim}, nil
 }

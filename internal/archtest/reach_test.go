@@ -135,7 +135,7 @@ func engineObjection(imported string) string {
 	}
 	first, _, _ := strings.Cut(imported, "/")
 	if !strings.Contains(first, ".") || strings.HasPrefix(imported, modulePath+"/") {
-		return "" // the standard library is allowed; TestArrows checks packages of this project
+		return "" // the standard library is allowed; TestImports checks packages of this project
 	}
 	for _, m := range engineMay {
 		if imported == m.prefix || strings.HasPrefix(imported, m.prefix+"/") {

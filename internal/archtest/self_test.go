@@ -91,46 +91,46 @@ func TestPackageCommentSeen(t *testing.T) {
 	}
 }
 
-func TestRoomOf(t *testing.T) {
+func TestComponentOf(t *testing.T) {
 	for folder, want := range map[string]string{
 		"engine/model": "engine/model", "engine/modeling": "", "internal/controller/node/x": "internal/controller",
 		"internal/new": "internal", "provider/aws/launch": "provider", "strange": "",
 	} {
-		if got, _ := roomOf(folder); got.tree != want {
-			t.Errorf("%s is in room %q, want %q", folder, got.tree, want)
+		if got, _ := componentOf(folder); got.folder != want {
+			t.Errorf("%s is in component %q, want %q", folder, got.folder, want)
 		}
 	}
 }
 
-func TestBadArrows(t *testing.T) {
-	from, _ := roomOf("engine/model")
+func TestForbiddenImports(t *testing.T) {
+	from, _ := componentOf("engine/model")
 	p := listed{ImportPath: modulePath + "/engine/model", Imports: []string{
 		"fmt", "k8s.io/api/core/v1", modulePath + "/api/v1", modulePath + "/engine/model/sub", modulePath + "/engine/pack",
 		modulePath + "/internal/act",
 	}}
 	want := []string{"engine/model imports engine/pack", "engine/model imports internal/act"}
-	if diff := cmp.Diff(want, badArrows(p, from)); diff != "" {
-		t.Errorf("bad arrows (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, forbiddenImports(p, from)); diff != "" {
+		t.Errorf("forbidden imports (-want +got):\n%s", diff)
 	}
 }
 
-func TestRoomsAreInOrder(t *testing.T) {
+func TestComponentsAreInOrder(t *testing.T) {
 	seen := map[string]bool{}
-	for _, r := range rooms {
+	for _, r := range components {
 		for _, may := range r.may {
-			if !seen[may] && may != r.tree {
+			if !seen[may] && may != r.folder {
 				known := false
-				for _, other := range rooms {
-					known = known || other.tree == may
+				for _, other := range components {
+					known = known || other.folder == may
 				}
 				if known {
-					t.Errorf("%s may import %s, which comes after it: an arrow would point up", r.tree, may)
+					t.Errorf("%s may import %s, which comes after it", r.folder, may)
 				} else {
-					t.Errorf("%s may import %s, which is no room", r.tree, may)
+					t.Errorf("%s may import %s, which is no component", r.folder, may)
 				}
 			}
 		}
-		seen[r.tree] = true
+		seen[r.folder] = true
 	}
 }
 

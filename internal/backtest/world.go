@@ -191,7 +191,7 @@ func (w *world) look() *model.Snapshot {
 		clear(s.nodes)
 		clear(s.gone)
 	}
-	return s.snapshot.At(w.time()).WithPromises(w.promises)
+	return s.snapshot.At(w.time()).WithTargets(w.promises)
 }
 
 // create adds a pod that waits for a node. made is the number of times that it was created, including this one.

@@ -59,7 +59,7 @@ func causeOf(cmd *model.Command) string {
 // Kept returns one refusal for each node that a decision keeps, sorted by descending waste and cut at maxRefused.
 func Kept(blocked []model.Blocked) []Refusal {
 	by := slices.Clone(blocked)
-	slices.SortStableFunc(by, func(a, b model.Blocked) int { return cmp.Compare(b.Worth, a.Worth) })
+	slices.SortStableFunc(by, func(a, b model.Blocked) int { return cmp.Compare(b.Waste, a.Waste) })
 	var out []Refusal
 	for _, b := range by[:min(len(by), maxRefused)] {
 		fix, known := explain.Fix(b.Verdict)
@@ -67,7 +67,7 @@ func Kept(blocked []model.Blocked) []Refusal {
 			fix = ""
 		}
 		out = append(out, Refusal{
-			Subject: "node " + b.Node.Name, Count: 1, Reason: b.Verdict.String(), Fix: fix, DollarsPerHour: b.Worth,
+			Subject: "node " + b.Node.Name, Count: 1, Reason: b.Verdict.String(), Fix: fix, DollarsPerHour: b.Waste,
 		})
 	}
 	return out

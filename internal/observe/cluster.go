@@ -93,7 +93,7 @@ func (c *Cluster) Snapshot() *model.Snapshot {
 		c.snapshot = c.snapshot.Apply(delta(c.changed))
 		clear(c.changed)
 	}
-	return c.snapshot.At(now).WithPromises(c.kept(now))
+	return c.snapshot.At(now).WithTargets(c.kept(now))
 }
 
 // delta returns the changes as a Delta.

@@ -142,12 +142,12 @@ func TestPromises(t *testing.T) {
 	pods := c.Snapshot().Pending()
 	c.Promise("c1", pods, start.Add(20*time.Second))
 	clock.Step(time.Minute)
-	if got := c.Snapshot().Promises["default/a"]; got != "c1" {
+	if got := c.Snapshot().Targets["default/a"]; got != "c1" {
 		t.Errorf("promise to a claim in flight is %q, want c1", got)
 	}
 	c.Remove(claim("c1", "1", 2))
 	c.Snapshot()
-	if got := c.Snapshot().Promises["default/a"]; got != "" {
+	if got := c.Snapshot().Targets["default/a"]; got != "" {
 		t.Errorf("promise to a claim that is gone is %q", got)
 	}
 }
@@ -162,7 +162,7 @@ func TestPromiseOutlastsTheStart(t *testing.T) {
 	told := 0
 	c.OnPromise(func() { told++ })
 	c.Promise("c1", c.Snapshot().Pending(), start.Add(20*time.Second))
-	promised := func() string { return c.Snapshot().Promises["default/a"] }
+	promised := func() string { return c.Snapshot().Targets["default/a"] }
 	if promised() != "c1" || told != 1 {
 		t.Fatalf("promised %q, told %d times", promised(), told)
 	}
@@ -194,7 +194,7 @@ func TestBreak(t *testing.T) {
 	nominated.Status.NominatedNodeName = "n"
 	c.Set(nominated)
 	c.Set(claim("c1", "1", 1))
-	of := func() string { s := c.Snapshot(); return s.PromiseOf(s.Pending()[0]) }
+	of := func() string { s := c.Snapshot(); return s.TargetOf(s.Pending()[0]) }
 	if of() != "n" {
 		t.Errorf("on its way to %q, want n", of())
 	}

@@ -153,7 +153,7 @@ func (c *Cluster) OnPromise(f func()) {
 func (c *Cluster) PodsOf(claim string) []*corev1.Pod {
 	s := c.Snapshot()
 	var keys []string
-	for key, node := range s.Promises {
+	for key, node := range s.Targets {
 		if p, there := s.Pods.Get(key); node == claim && there && !p.Virtual() && awaitsNode(p.Object) {
 			keys = append(keys, key)
 		}

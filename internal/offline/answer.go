@@ -148,7 +148,7 @@ func (r *Run) Node(d *Disruption, name string) (NodeAnswer, bool) {
 	}
 	for _, x := range d.Blocked {
 		if x.Node.Name == n.Name {
-			a.Reason, a.LostPerHour = x.Verdict.String(), x.Worth
+			a.Reason, a.LostPerHour = x.Verdict.String(), x.Waste
 			if fix, known := explain.Fix(x.Verdict); known {
 				a.Fix = fix
 			}

@@ -1,6 +1,9 @@
 package offline
 
 import (
+	"slices"
+	"strings"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -9,14 +12,22 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// addBuffers adds the virtual pods that stand for the spare capacity of CapacityBuffers.
+// addBuffers adds the virtual pods that stand for the spare capacity of CapacityBuffers. The bound of each namespace applies, in
+// the order of the names. ResourceQuotas do not, because their status may not be in the input.
 func (a *assembly) addBuffers() {
-	for _, b := range manifest.Of[*autoscalingv1beta1.CapacityBuffer](a.set) {
+	buffers := slices.Clone(manifest.Of[*autoscalingv1beta1.CapacityBuffer](a.set))
+	slices.SortStableFunc(buffers, func(x, y *autoscalingv1beta1.CapacityBuffer) int { return strings.Compare(x.Name, y.Name) })
+	quotas := map[string]*buffer.Quotas{}
+	for _, b := range buffers {
 		src, ok := a.sourceOf(b)
 		if !ok {
 			a.warn("CapacityBuffer %s keeps no room: what it refers to is not in the input", b.Name)
 			continue
 		}
+		if quotas[b.Namespace] == nil {
+			quotas[b.Namespace] = buffer.NewQuotas(nil)
+		}
+		src.Ration = quotas[b.Namespace].Give(src.Template, buffer.Count(b.Spec, src))
 		for _, p := range buffer.Pods(b, src) {
 			a.limits.admit(&p.Spec, p.Namespace)
 			a.Delta.Virtual = append(a.Delta.Virtual, p)

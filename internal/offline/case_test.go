@@ -269,7 +269,12 @@ spec:
   subnetSelectorTerms: [{id: subnet-1}]
   securityGroupSelectorTerms: [{id: sg-1}]
 `
-	status := `status: {conditions: [{type: Ready, status: "False", reason: R, message: no subnets, lastTransitionTime: "2026-01-01T00:00:00Z"}]}` + "\n"
+	status := `
+status:
+  conditions:
+  - {type: SubnetsReady, status: "False", reason: R, message: no subnets, lastTransitionTime: "2026-01-01T00:00:00Z"}
+  - {type: Ready, status: "False", reason: R, message: SubnetsReady=False, lastTransitionTime: "2026-01-01T00:00:00Z"}
+`
 	for _, tt := range []struct {
 		name, text string
 		want       bool

@@ -35,8 +35,17 @@ func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
 	return out
 }
 
-// Floor returns the result of the function Floor for the snapshot of the run. It takes as long as a plan for all pods.
-func (r *Run) Floor() float64 { return Floor(r.Snapshot, r.Options) }
+// Floor returns the result of the function Floor for the snapshot of the run without the pods that its plan refuses. With them
+// the bound could be above the price of all nodes, in which they have no part. It takes as long as a plan for all pods.
+func (r *Run) Floor() float64 {
+	var d model.Delta
+	for _, refusal := range r.Plan.Refusals {
+		for _, p := range refusal.Pods {
+			d.Gone = append(d.Gone, model.Ref{Kind: model.KindPod, Key: p.Key})
+		}
+	}
+	return Floor(r.Snapshot.Apply(d), r.Options)
+}
 
 // DisruptOnly is Disrupt without the lower bound, which takes most of the time in a large cluster.
 func (r *Run) DisruptOnly(o disrupt.Options, now func() time.Time) *Disruption {

@@ -83,7 +83,7 @@ func (a *assembly) judgeReady(p *apiv1.NodePool, class *awsv1.EC2NodeClass) {
 	status, message := metav1.ConditionTrue, ""
 	if class != nil {
 		if c := condition.Get(class, apiv1.ConditionTypeReady); c != nil && c.Status == metav1.ConditionFalse {
-			status, message = metav1.ConditionFalse, c.Message
+			status, message = metav1.ConditionFalse, condition.Cause(class)
 			a.warn("NodePool %s is not ready, because EC2NodeClass %s is not: %s", p.Name, class.Name, message)
 		}
 	}

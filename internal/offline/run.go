@@ -32,7 +32,7 @@ func (c *Case) Snapshot() *model.Snapshot {
 // Decide compiles the Snapshot and plans repeat times, at least once, without caching. It returns the last run with the
 // median times. now returns the time and is used for durations only.
 func (c *Case) Decide(o pack.Options, repeat int, now func() time.Time) *Run {
-	o.Labels, o.Leave = c.Labels, c.Leave
+	o.Labels, o.Excluded = c.Labels, c.Leave
 	if len(c.Spread.Constraints) > 0 {
 		o.DefaultSpread = c.Spread.Of()
 	}
@@ -73,7 +73,7 @@ func decide(compile func() *model.Snapshot, o pack.Options, repeat int, now func
 		}
 		solves, checks = append(solves, solved.Sub(start)), append(checks, checked.Sub(solved))
 		run = &Run{Snapshot: s, Plan: result.Plan, Options: o, Faults: faultsIn(result)}
-		run.Options.Leave = result.Leave
+		run.Options.Excluded = result.Excluded
 	}
 	run.Solve, run.Verify = median(solves), median(checks)
 	return run

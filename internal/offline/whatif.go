@@ -221,11 +221,28 @@ func pendingAgain(p *model.Pod) *corev1.Pod {
 	return &object
 }
 
+// Priced reports whether a NodePool of s has an offering with the name, which is a key of WithPrices.
+func Priced(s *model.Snapshot, name string) bool {
+	for _, p := range s.Pools() {
+		for _, t := range s.Types(p.Name) {
+			if t.Name == name || slices.ContainsFunc(t.Offerings, func(o model.Offering) bool { return keyOf(t, &o) == name }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keyOf returns type/zone/capacityType of an offering.
+func keyOf(t *model.InstanceType, o *model.Offering) string {
+	return t.Name + "/" + o.Zone + "/" + o.CapacityType
+}
+
 // WithPrices returns the snapshot with other prices. A key is the name of a type, for all its offerings, or
 // type/zone/capacityType for one.
 func WithPrices(s *model.Snapshot, prices map[string]float64) *model.Snapshot {
 	return s.Apply(model.Delta{Types: model.WithOfferings(s, func(t *model.InstanceType, o *model.Offering) bool {
-		price, ok := prices[t.Name+"/"+o.Zone+"/"+o.CapacityType]
+		price, ok := prices[keyOf(t, o)]
 		if !ok {
 			price, ok = prices[t.Name]
 		}

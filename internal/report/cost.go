@@ -38,7 +38,8 @@ func (s Style) Cost(r ledger.Report, wide bool) string {
 func (s Style) costHead(b *strings.Builder, r ledger.Report) {
 	fmt.Fprintf(b, "%s of %s $%s/h", s.bold("price"), units.Counted(r.Nodes, "node"), dollars(r.DollarsPerHour))
 	if period := r.Until.Sub(r.Since); period > 0 {
-		fmt.Fprintf(b, ", $%s in %s since %s", dollars(r.Dollars), rounded(period), r.Since.UTC().Format("2006-01-02 15:04 UTC"))
+		fmt.Fprintf(b, ", $%s in %s, from %s to %s", dollars(r.Dollars), rounded(period), r.Since.UTC().Format("2006-01-02 15:04"),
+			r.Until.UTC().Format("2006-01-02 15:04 UTC"))
 	}
 	b.WriteString("\n")
 	if r.FloorPerHour > 0 && r.FloorPerHour <= r.DollarsPerHour {

@@ -102,7 +102,7 @@ func (s Style) blocked(b *strings.Builder, all []model.Blocked) {
 			holds = append(holds, h)
 		}
 		h.nodes++
-		h.worth += x.Worth
+		h.worth += x.Waste
 	}
 	if len(holds) == 0 {
 		return

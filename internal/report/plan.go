@@ -152,7 +152,7 @@ func (s Style) nodes(b *strings.Builder, p *model.Plan) {
 
 // Money returns a line with a price and, if floor is positive, how far the price is above this lower bound.
 func (s Style) Money(price, floor float64) string {
-	text := fmt.Sprintf("%s $%s/h, about $%s a month", s.bold("price"), dollars(price), units.Grouped(int(price*730+0.5)))
+	text := fmt.Sprintf("%s $%s/h, about $%s a month", s.bold("price"), dollars(price), wholeDollars(price*730))
 	if floor <= 0 {
 		return text
 	}

@@ -116,10 +116,14 @@ func width(text string) int {
 	return n
 }
 
-// dollars formats a price: with four decimals below 100 dollars, otherwise with two.
+// dollars formats a price: with four decimals below 100 dollars, otherwise with two. Sums whose cents are not exact have an
+// exponent.
 func dollars(v float64) string {
 	if v < 100 && v > -100 {
 		return fmt.Sprintf("%.4f", v)
+	}
+	if !(math.Abs(v) < exactDollars) {
+		return fmt.Sprintf("%.3g", v)
 	}
 	sign := ""
 	if v < 0 {
@@ -128,3 +132,14 @@ func dollars(v float64) string {
 	cents := int(math.Round(100 * math.Abs(v)))
 	return fmt.Sprintf("%s%s.%02d", sign, units.Grouped(cents/100), cents%100)
 }
+
+// wholeDollars formats a sum without cents.
+func wholeDollars(v float64) string {
+	if !(math.Abs(v) < exactDollars) {
+		return fmt.Sprintf("%.3g", v)
+	}
+	return units.Grouped(int(math.Round(v)))
+}
+
+// exactDollars is the smallest sum of which a floating-point number does not have all cents.
+const exactDollars = (1 << 53) / 100

@@ -9,8 +9,8 @@ type CostMetrics struct {
 	// DollarsPerHour and DollarsTotal have the labels nodepool, capacity_type, kind and cause.
 	DollarsPerHour *prometheus.GaugeVec
 	DollarsTotal   *prometheus.CounterVec
-	// NamespaceDollarsPerHour and NamespaceDollarsTotal (label namespace) are about workloads. The value for namespaces beyond the
-	// first 50 is "other".
+	// NamespaceDollarsPerHour and NamespaceDollarsTotal (label namespace) are about workloads. At most 50 namespaces have series of
+	// their own. The value for all others is "other".
 	NamespaceDollarsPerHour *prometheus.GaugeVec
 	NamespaceDollarsTotal   *prometheus.CounterVec
 	// FloorDollarsPerHour and UnpricedNodes have no labels.

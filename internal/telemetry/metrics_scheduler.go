@@ -76,7 +76,7 @@ func newSchedulerMetrics(d declarer) *SchedulerMetrics {
 		QueueDepth: d.gauge("queue_depth", "Pods that the current planning round has not placed yet.",
 			"controller", "scheduling_id"),
 		UnfinishedWorkSeconds: d.workInProgress("unfinished_work_seconds",
-			"Time since the current planning round began, in seconds, 0 between rounds."),
+			"Time since the current planning round or decision about disruption began, in seconds, 0 between them."),
 		IgnoredPodsCount: d.gauge("ignored_pods_count",
 			"Pending pods ignored because of unsupported or invalid constraints."),
 		UnschedulablePodsCount: d.gauge("unschedulable_pods_count",

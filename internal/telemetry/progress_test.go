@@ -20,7 +20,7 @@ func TestWorkInProgress(t *testing.T) {
 		t.Helper()
 		text := ""
 		if value != "" {
-			text = "# HELP " + name + " Time since the current planning round began, in seconds, 0 between rounds.\n# TYPE " + name +
+			text = "# HELP " + name + " Time since the current planning round or decision about disruption began, in seconds, 0 between them.\n# TYPE " + name +
 				" gauge\n" + name + `{controller="provisioner",scheduling_id=""} ` + value + "\n"
 		}
 		if err := testutil.GatherAndCompare(reg, strings.NewReader(text), name); err != nil {

@@ -115,7 +115,7 @@ func (d *disruptNode) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if !d.yes {
-		if yes, err := agree(cmd, "Replace node "+name+"?"); err != nil || !yes {
+		if yes, err := agree(cmd, "Disrupt node "+name+"?"); err != nil || !yes {
 			return errors.Join(err, errors.New("nothing was changed"))
 		}
 	}
@@ -240,10 +240,18 @@ func consolidateNowCommand() *cobra.Command {
 			n++
 		}
 		if n == 0 {
-			return fmt.Errorf("NodePool %q not found", pool)
+			return noPool(pool)
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "requested for %s; karpenter timeline --follow shows what happens\n", units.Counted(n, "NodePool"))
 		return nil
 	}
 	return c
+}
+
+// noPool returns the error for a cluster without the NodePool, or without any if the name is empty.
+func noPool(name string) error {
+	if name == "" {
+		return errors.New("no NodePool exists")
+	}
+	return fmt.Errorf("NodePool %q not found", name)
 }

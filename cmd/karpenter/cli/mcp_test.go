@@ -237,6 +237,7 @@ func TestMCPErrors(t *testing.T) {
 		{"explain_node", map[string]any{"name": "nix"}, `node "nix" not found`},
 		{"plan", map[string]any{"withoutNodes": []string{"nix"}}, `withoutNodes: node "nix" not found`},
 		{"plan", map[string]any{"prices": map[string]any{"m.large": -1}}, `prices: "m.large=-1" is not TYPE=PRICE`},
+		{"plan", map[string]any{"prices": map[string]any{"m.lage": 1}}, `prices: no NodePool has an offering of instance type "m.lage"`},
 		{"plan", map[string]any{"nodePools": "{apiVersion: v1, kind: Pod, metadata: {name: a}}"}, `nodePools: no NodePool or EC2NodeClass found`},
 		{"plan", map[string]any{"nodePools": "{"}, `nodePools`},
 		{"cost", map[string]any{"by": []string{"node"}}, `by: unknown key "node", use pool, capacity-type`},

@@ -60,7 +60,12 @@ func New(version operator.Version) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return coded{exitUsage, err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if strings.Contains(err.Error(), "unknown unit") { // such as 7d
+			err = fmt.Errorf("%w; use hours or smaller units, for example 168h for a week", err)
+		}
+		return coded{exitUsage, err}
+	})
 	root.AddCommand(controllerCommand(version), simulateCommand(), planCommand(), explainCommand(), costCommand(), catalogCommand(), versionCommand(version))
 	root.AddCommand(convertCommand(), lintCommand(version), doctorCommand(version), migrateCommand(), timelineCommand(), topCommand(), mcpCommand(version), disruptCommand(), consolidateCommand(), captureCommand(), backtestCommand(), providerCommand(version))
 	root.SetHelpCommand(helpCommand())

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -79,7 +80,10 @@ func (c *controllerState) gates() settings.FeatureGates {
 // restored returns the state for the values of flags, by name of the flag. For an invalid value it returns a warning, and
 // the defaults are used. source is where the values were found.
 func restored(values map[string]string, source string) (c *controllerState, warnings []string) {
-	s, warnings, err := settings.Restore(values)
+	s, unknown, err := settings.Restore(values)
+	for _, name := range unknown {
+		warnings = append(warnings, "setting "+name+" is not known to this version of the command and is ignored")
+	}
 	if err != nil {
 		warnings = append(warnings, "settings of the controller, "+source+": "+strings.ReplaceAll(err.Error(), "\n", "; ")+"; using the defaults instead")
 	}
@@ -302,16 +306,22 @@ func controllerFile(name string) (*controllerState, error) {
 		return nil, fmt.Errorf("read --settings: %w", err)
 	}
 	values := map[string]any{}
-	if err := yaml.UnmarshalStrict(data, &values); err != nil {
+	digits := func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d } // 1000000 stays that, not 1e+06
+	if err := yaml.UnmarshalStrict(data, &values, digits); err != nil {
 		return nil, fmt.Errorf("--settings: %s: decode: %w", name, err)
 	}
 	texts := make(map[string]string, len(values))
 	for key, v := range values {
-		texts[strings.TrimPrefix(key, "--")] = fmt.Sprint(v)
+		if v != nil { // null selects the default
+			texts[strings.TrimPrefix(key, "--")] = fmt.Sprint(v)
+		}
 	}
-	c, warnings := restored(texts, name)
-	if len(warnings) > 0 {
-		return nil, errors.New("--settings: " + strings.Join(warnings, "\n"))
+	s, unknown, err := settings.Restore(texts)
+	for _, flag := range unknown {
+		err = errors.Join(err, fmt.Errorf("--%s is not known to this version of the command", flag))
 	}
-	return c, nil
+	if err != nil {
+		return nil, fmt.Errorf("--settings: %s: %s", name, strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return &controllerState{settings: s, source: name, limits: operator.Limits(s)}, nil
 }

@@ -119,14 +119,35 @@ func TestFlagsBeforeSettings(t *testing.T) {
 	if d := s.controller.disruption(false); !d.SpotToSpot || !d.Paused || d.Static {
 		t.Errorf("options of disruption: %+v", d)
 	}
-	if err := os.WriteFile(file, []byte("enforcement-mode: 1\nmax-node-cpu: many\nno-flag: 1\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("enforcement-mode: 1\nmax-node-cpu: many\nno-flag: 1\nnew-node-headroom: 5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	err := s.check()
-	for _, want := range []string{"--settings", "--max-node-cpu", "no-flag is not known"} {
+	for _, want := range []string{
+		"--settings: " + file, `--enforcement-mode (ENFORCEMENT_MODE): "1" is unknown: use Auto, DryRun, Approve`, "--max-node-cpu", "--no-flag is not known",
+		"--new-node-headroom (NEW_NODE_HEADROOM): 5 is out of range 0 to 0.5",
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not name %s", err, want)
 		}
+	}
+	if err != nil && strings.Contains(err.Error(), "default") {
+		t.Errorf("the command ends, but the error mentions defaults: %v", err)
+	}
+}
+
+// Numbers in the file of the settings keep all digits. A null selects the default.
+func TestNumbersInSettingsFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "settings.yaml")
+	if err := os.WriteFile(file, []byte("max-launches-per-minute: 1000000\nnode-overhead-cost: 0.25\nenforcement-mode:\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := controllerFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.limits.MaxLaunches != 1_000_000 || c.settings.NodeOverheadCost != 0.25 || c.settings.Mode != settings.ModeAuto {
+		t.Errorf("limits %+v, settings %+v", c.limits, c.settings)
 	}
 }
 

@@ -68,12 +68,15 @@ func (s *solver) check() error {
 		errs = append(errs, fmt.Errorf("--preference-policy: unknown policy %q, use Respect or Ignore", s.preferences))
 	}
 	if s.maxNodeCPU != "" {
-		if q, err := resource.ParseQuantity(s.maxNodeCPU); err != nil || q.Sign() <= 0 {
+		q, err := resource.ParseQuantity(s.maxNodeCPU)
+		if err != nil || q.Sign() <= 0 {
 			errs = append(errs, fmt.Errorf("--max-node-cpu: %q is not a cpu quantity, use for example 64", s.maxNodeCPU))
+		} else if q.Cmp(*resource.NewQuantity(settings.MaxCores, resource.DecimalSI)) > 0 {
+			errs = append(errs, fmt.Errorf("--max-node-cpu: %s cores are out of range, use at most %d", s.maxNodeCPU, settings.MaxCores))
 		}
 	}
-	if !(s.nodeOverheadCost >= 0) { // true also for NaN
-		errs = append(errs, fmt.Errorf("--node-overhead-cost: %g is out of range, use 0 or more", s.nodeOverheadCost))
+	if !(s.nodeOverheadCost >= 0 && s.nodeOverheadCost <= settings.MaxOverheadCost) { // true also for NaN
+		errs = append(errs, fmt.Errorf("--node-overhead-cost: %g is out of range 0 to %d USD/h", s.nodeOverheadCost, settings.MaxOverheadCost))
 	}
 	if !(s.slack >= 0 && s.slack <= settings.MaxHeadroom) {
 		errs = append(errs, fmt.Errorf("--new-node-headroom: %g is out of range 0 to %g", s.slack, settings.MaxHeadroom))

@@ -59,6 +59,11 @@ func (w *whatIf) compare(cmd *cobra.Command, l *liveState, run *offline.Run) (of
 			return offline.WhatIf{}, fmt.Errorf("--without-node: node %q not found", name)
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(w.priceOf)) {
+		if !offline.Priced(a.Snapshot, name) {
+			return offline.WhatIf{}, fmt.Errorf("--with-price: no NodePool has an offering of instance type %q; karpenter catalog lists the types", name)
+		}
+	}
 	if len(w.priceOf) > 0 {
 		a.Snapshot = offline.WithPrices(a.Snapshot, w.priceOf)
 	}

@@ -3,8 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
@@ -166,12 +169,26 @@ func (s *solver) furnish(cmd *cobra.Command, there client.Reader, of *model.Snap
 func clusterConfig(hint string) (*rest.Config, error) {
 	kube, err := config.GetConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, coded{exitUnreachable, errors.New("no cluster configuration found: set KUBECONFIG" + hint)}
+		return nil, coded{exitUnreachable, errors.New("no cluster configuration found: " + missingFiles() + "set KUBECONFIG" + hint)}
 	}
 	if err != nil {
 		return nil, coded{exitUnreachable, fmt.Errorf("read the cluster configuration: %w (set KUBECONFIG%s)", err, hint)}
 	}
 	return kube, nil
+}
+
+// missingFiles says which files of KUBECONFIG do not exist. It is empty if none is missing.
+func missingFiles() string {
+	var missing []string
+	for _, file := range filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar)) {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, file)
+		}
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return "KUBECONFIG names " + strings.Join(missing, ", ") + ", which does not exist: "
 }
 
 // watchingClient returns a client of the cluster that can watch, with at most qps requests per second.

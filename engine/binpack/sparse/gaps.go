@@ -9,7 +9,7 @@ import (
 // the amounts of two grids.
 type gapTable struct {
 	x, y grid
-	// best holds, for each cell of the two grids, the indices in packer.open of the two most valuable entries that fit, the
+	// best holds, for each cell of the two grids, the indices in packer.entries of the two most valuable entries that fit, the
 	// more valuable one first. noEntry marks a missing one. A capacity (a, b) has the cell i*(n+1)+j, where i amounts of grid
 	// x are at most a, j amounts of grid y are at most b, and n is the number of amounts of grid y.
 	best [][2]int32
@@ -67,10 +67,10 @@ func (s *grid) upTo(v int64) int {
 }
 
 // set rebuilds the table for the entries, at least one, which must be ordered by falling value.
-func (g *gapTable) set(open []entry) {
-	x, y := make([]int64, len(open)), make([]int64, len(open))
-	for i := range open {
-		x[i], y[i] = open[i].x, open[i].y
+func (g *gapTable) set(entries []entry) {
+	x, y := make([]int64, len(entries)), make([]int64, len(entries))
+	for i := range entries {
+		x[i], y[i] = entries[i].x, entries[i].y
 	}
 	g.x.set(x)
 	g.y.set(y)
@@ -80,9 +80,9 @@ func (g *gapTable) set(open []entry) {
 	for i := range g.best {
 		g.best[i] = [2]int32{noEntry, noEntry}
 	}
-	for i := range open {
-		x, _ := slices.BinarySearch(g.x.amounts, open[i].x)
-		y, _ := slices.BinarySearch(g.y.amounts, open[i].y)
+	for i := range entries {
+		x, _ := slices.BinarySearch(g.x.amounts, entries[i].x)
+		y, _ := slices.BinarySearch(g.y.amounts, entries[i].y)
 		at := &g.best[(x+1)*w+y+1]
 		*at = firstTwo(*at, [2]int32{int32(i), noEntry})
 	}

@@ -32,10 +32,12 @@ const (
 	// result of pairs for which Feasible is true.
 	binsPerItem = 6
 	maxPairs    = 12_000_000
-	// Pack makes packingPairs / pairs(n) packings of n items, but at least minPackings and at most maxPackings.
-	minPackings, maxPackings, packingPairs = 12, 30, 16_000_000
+	// Pack makes roundPairs / pairs(n) rounds of column generation for n items, but at least minRounds and at most maxRounds.
+	// Then it makes packingPairs / pairs(n) packings, within their bounds.
+	minRounds, maxRounds, roundPairs       = 3, 6, 2_000_000
+	minPackings, maxPackings, packingPairs = 5, 24, 6_000_000
 	// correction is the share of the difference to the actual cost by which revalue changes a value.
-	correction = 0.2
+	correction = 0.1
 	// same is the relative difference up to which two prices or ratios are regarded as equal.
 	same = 1e-6
 )
@@ -54,81 +56,108 @@ type packer struct {
 	byRatio, byPrice []int     // the indices of bins: by falling MaxRatio, then by falling price; by rising price
 	value            []float64 // value[i] is the current value of item i, in dollars per hour
 	left             []int     // left[i] is the number of remaining copies of item i
-	open             []entry   // the items with remaining copies, by falling value; set by method list
+	entries          []entry   // the items with remaining copies, by falling value; set by listEntries
 	gaps             gapTable
+	master           master
 }
 
-// An entry is an item in packer.open: its demand (x, y), its current value and its index.
+// An entry is an item in packer.entries: its demand (x, y), its current value and its index.
 type entry struct {
 	x, y  int64
 	value float64
 	item  int
 }
 
-// Pack returns patterns that pack all copies and cost less than least in total. It returns an empty list if it finds none.
-func Pack(items []Item, bins []Bin, least float64) []Pattern {
+// Pack returns patterns that pack all copies and cost less than incumbent in total: the price of a known packing. It returns an
+// empty list if it finds none.
+func Pack(items []Item, bins []Bin, incumbent float64) []Pattern {
 	g := newPacker(items, bins)
 	var best []Pattern
-	for range max(minPackings, min(maxPackings, packingPairs/pairs(len(items)))) {
+	packOnce := func() []Pattern {
 		list, cost := g.pack()
-		if cost < least*(1-same) {
-			best, least = list, cost
+		if cost < incumbent*(1-same) {
+			best, incumbent = list, cost
 		}
-		g.revalue(list)
+		return list
+	}
+	for _, c := range packOnce() {
+		g.master.add(c.Items, bins[c.Bin].Price, items)
+	}
+	n := pairs(len(items))
+	for range max(minRounds, min(maxRounds, roundPairs/n)) {
+		g.addPatterns()
+		g.solveMaster(incumbent)
+	}
+	for range max(minPackings, min(maxPackings, packingPairs/n)) {
+		g.revalue(packOnce())
 	}
 	return best
 }
 
 func newPacker(items []Item, bins []Bin) *packer {
 	g := &packer{items: items, bins: bins}
-	for _, it := range items {
-		g.value = append(g.value, it.Value)
-	}
 	for i := range bins {
 		g.byPrice = append(g.byPrice, i)
 	}
-	g.byRatio = slices.Clone(g.byPrice)
+	byRatio := slices.Clone(g.byPrice)
 	slices.SortStableFunc(g.byPrice, func(a, b int) int { return cmp.Compare(bins[a].Price, bins[b].Price) })
-	slices.SortStableFunc(g.byRatio, func(a, b int) int {
+	slices.SortStableFunc(byRatio, func(a, b int) int {
 		return cmp.Or(cmp.Compare(bins[b].MaxRatio, bins[a].MaxRatio), cmp.Compare(bins[b].Price, bins[a].Price))
 	})
+	used := make([]bool, len(bins)) // by some item, see binsPerItem
+	for _, it := range items {
+		g.value = append(g.value, it.Value)
+		n := 0
+		for _, i := range byRatio {
+			if n < binsPerItem && bins[i].X >= it.X && bins[i].Y >= it.Y {
+				used[i] = true
+				n++
+			}
+		}
+	}
+	g.byRatio = slices.DeleteFunc(byRatio, func(i int) bool { return !used[i] })
 	return g
 }
 
-// list rebuilds open, and the gap table for it.
-func (g *packer) list() {
-	g.open = g.open[:0]
-	for i, it := range g.items {
-		if g.left[i] > 0 {
-			g.open = append(g.open, entry{x: it.X, y: it.Y, value: g.value[i], item: i})
-		}
+// resetCopies makes all copies remaining, and rebuilds entries.
+func (g *packer) resetCopies() {
+	g.left = g.left[:0]
+	for i := range g.items {
+		g.left = append(g.left, g.items[i].Copies)
 	}
-	slices.SortFunc(g.open, func(a, b entry) int { return cmp.Or(cmp.Compare(b.value, a.value), a.item-b.item) })
-	g.gaps.set(g.open)
+	g.listEntries()
 }
 
-// maxGone is the largest share of entries of open that may have no remaining copies. If it is exceeded, pack rebuilds
-// open.
+// listEntries rebuilds entries, and the gap table for it.
+func (g *packer) listEntries() {
+	g.entries = g.entries[:0]
+	for i, it := range g.items {
+		if g.left[i] > 0 {
+			g.entries = append(g.entries, entry{x: it.X, y: it.Y, value: g.value[i], item: i})
+		}
+	}
+	slices.SortFunc(g.entries, func(a, b entry) int { return cmp.Or(cmp.Compare(b.value, a.value), a.item-b.item) })
+	g.gaps.set(g.entries)
+}
+
+// maxGone is the largest share of entries that may have no remaining copies. If it is exceeded, pack rebuilds
+// entries.
 const maxGone = 0.125
 
 // pack packs all copies greedily, and returns the patterns and their total price. Until all copies are packed, it takes the
 // most valuable remaining one and adds the pattern that bestAround finds for it.
 func (g *packer) pack() (list []Pattern, cost float64) {
-	g.left = g.left[:0]
-	for i := range g.items {
-		g.left = append(g.left, g.items[i].Copies)
-	}
-	g.list()
+	g.resetCopies()
 	gone, first := 0, 0
 	for {
-		for first < len(g.open) && g.left[g.open[first].item] == 0 {
+		for first < len(g.entries) && g.left[g.entries[first].item] == 0 {
 			first++
 		}
-		if first == len(g.open) {
+		if first == len(g.entries) {
 			return list, cost
 		}
-		if float64(gone) > maxGone*float64(len(g.open)) {
-			g.list()
+		if float64(gone) > maxGone*float64(len(g.entries)) {
+			g.listEntries()
 			gone, first = 0, 0
 		}
 		c := g.bestAround(first)
@@ -142,31 +171,35 @@ func (g *packer) pack() (list []Pattern, cost float64) {
 }
 
 // bestAround returns the pattern with the highest ratio (value per dollar) that it finds. The pattern contains a copy of
-// open[first], and otherwise only copies of this and later entries. bestAround searches the first binsPerItem bin types by
-// ratio that hold open[first].
+// entries[first], and otherwise only copies of this and later entries. bestAround searches the first binsPerItem bin types by
+// ratio that hold entries[first].
 func (g *packer) bestAround(first int) Pattern {
 	var best entrySet
-	bin, ratio, tries := -1, 0.0, 0
+	ratio, tries := 0.0, 0
 	for _, i := range g.byRatio {
 		b := &g.bins[i]
-		if b.X < g.open[first].x || b.Y < g.open[first].y {
+		if b.X < g.entries[first].x || b.Y < g.entries[first].y {
 			continue
 		}
 		if tries++; tries > binsPerItem {
 			break
 		}
-		f := g.pairUp(b, first, ratio)
+		f := g.pairUp(b, first, ratio, nil)
 		if f.size == 0 {
 			continue
 		}
-		cheapest := g.cheapest(&f)
-		if r := f.ratio * b.Price / g.bins[cheapest].Price; bin < 0 || r > ratio*(1+same) {
-			best, bin, ratio = f, cheapest, r
+		if r := f.ratio * b.Price / g.bins[g.cheapest(&f)].Price; best.size == 0 || r > ratio*(1+same) {
+			best, ratio = f, r
 		}
 	}
-	out := Pattern{Bin: bin, Items: make([]int, best.size)}
-	for k, m := range best.member[:best.size] {
-		out.Items[k] = g.open[m].item
+	return g.patternOf(&best)
+}
+
+// patternOf returns the pattern of the set, in the cheapest bin type that holds it.
+func (g *packer) patternOf(f *entrySet) Pattern {
+	out := Pattern{Bin: g.cheapest(f), Items: make([]int, f.size)}
+	for k, m := range f.member[:f.size] {
+		out.Items[k] = g.entries[m].item
 	}
 	return out
 }
@@ -175,7 +208,7 @@ func (g *packer) bestAround(first int) Pattern {
 func (g *packer) cheapest(f *entrySet) int {
 	var x, y int64
 	for _, m := range f.member[:f.size] {
-		x, y = x+g.open[m].x, y+g.open[m].y
+		x, y = x+g.entries[m].x, y+g.entries[m].y
 	}
 	return g.byPrice[slices.IndexFunc(g.byPrice, func(i int) bool { return g.bins[i].X >= x && g.bins[i].Y >= y })]
 }

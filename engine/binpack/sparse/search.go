@@ -4,18 +4,46 @@ package sparse
 type entrySet struct {
 	ratio  float64
 	size   int
-	member [maxSize]int32 // member[k] is the index in open of the entry of copy k
+	member [maxSize]int32 // member[k] is the index in packer.entries of the entry of copy k
 }
 
 // restFactor limits the search of pairUp. pairUp assumes that the value of a set is at most that of its first copy plus
 // restFactor times that of its second. It ends when this limit is below the best ratio so far times the bin's price.
 const restFactor = 2
 
+// promising is the least ratio (value per dollar) of a pattern that addPatterns adds. A pattern of ratio 1 has reduced cost 0.
+const promising = 0.99
+
+// addPatterns adds patterns to the master: for each bin type and entry the best set of at least two copies with that entry
+// that pairUp finds, if its ratio is at least promising.
+func (g *packer) addPatterns() {
+	g.resetCopies()
+	best := make([]entrySet, len(g.entries))
+	for _, i := range g.byRatio {
+		b := &g.bins[i]
+		clear(best)
+		for first := range g.entries {
+			if g.entries[first].x <= b.X && g.entries[first].y <= b.Y {
+				g.pairUp(b, first, promising, best)
+			}
+		}
+		for k := range best {
+			if f := &best[k]; f.size > 0 {
+				c := g.patternOf(f)
+				g.master.add(c.Items, g.bins[c.Bin].Price, g.items)
+			}
+		}
+	}
+}
+
 // pairUp returns the set of copies for bin type b with the highest ratio that it finds. It returns an empty set if no ratio
-// reaches minRatio. The first copy is of g.open[first], the second of the same or a later entry. The method complete adds
+// reaches minRatio. The first copy is of g.entries[first], the second of the same or a later entry. The method complete adds
 // the other copies. b must hold the first.
-func (g *packer) pairUp(b *Bin, first int, minRatio float64) entrySet {
-	one := &g.open[first]
+//
+// If best is not nil, pairUp returns no set of two or more copies. It sets best[k] to each such set with entry k that reaches
+// minRatio and has a higher ratio than best[k].
+func (g *packer) pairUp(b *Bin, first int, minRatio float64, best []entrySet) entrySet {
+	one := &g.entries[first]
 	x, y := b.X-one.x, b.Y-one.y
 	var top entrySet
 	f := entrySet{size: 1}
@@ -23,8 +51,8 @@ func (g *packer) pairUp(b *Bin, first int, minRatio float64) entrySet {
 	if f.ratio = one.value / b.Price; f.ratio >= minRatio {
 		top, minRatio = f, f.ratio
 	}
-	for second := first; second < len(g.open); second++ {
-		two := &g.open[second]
+	for second := first; second < len(g.entries); second++ {
+		two := &g.entries[second]
 		if one.value+float64(restFactor*two.value) < minRatio*b.Price {
 			break
 		}
@@ -33,8 +61,16 @@ func (g *packer) pairUp(b *Bin, first int, minRatio float64) entrySet {
 		}
 		f.member[1], f.size = int32(second), 2
 		value := one.value + two.value + g.complete(&f, x-two.x, y-two.y)
-		if f.ratio = value / b.Price; f.ratio >= minRatio {
+		switch f.ratio = value / b.Price; {
+		case f.ratio < minRatio:
+		case best == nil:
 			top, minRatio = f, f.ratio
+		default:
+			for _, k := range f.member[:f.size] {
+				if f.ratio > best[k].ratio {
+					best[k] = f
+				}
+			}
 		}
 	}
 	return top
@@ -55,7 +91,7 @@ func (g *packer) complete(f *entrySet, x, y int64) float64 {
 		if next == noEntry {
 			break
 		}
-		o := &g.open[next]
+		o := &g.entries[next]
 		x, y, value = x-o.x, y-o.y, value+o.value
 		f.member[f.size] = next
 		f.size++
@@ -65,7 +101,7 @@ func (g *packer) complete(f *entrySet, x, y int64) float64 {
 
 // hasSpare reports whether entry m has more remaining copies than the set contains.
 func (g *packer) hasSpare(f *entrySet, m int32) bool {
-	left := g.left[g.open[m].item]
+	left := g.left[g.entries[m].item]
 	for _, o := range f.member[:f.size] {
 		if o == m {
 			left--

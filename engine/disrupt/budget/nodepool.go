@@ -75,7 +75,7 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 		if a == nil || !b.Counts(n) {
 			continue
 		}
-		if !b.double(s, n) {
+		if !b.replacesCounted(s, n) {
 			a.Nodes++
 		}
 		switch {
@@ -98,9 +98,9 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 	return b
 }
 
-// double reports whether n replaces a node of its own pool that still counts. Percentages of budgets then count the two as
+// replacesCounted reports whether n replaces a node of its own pool that still counts. Percentages of budgets then count the two as
 // one node. Otherwise each initialized replacement would increase the number of nodes that may be disrupted.
-func (b *NodePools) double(s *model.Snapshot, n *model.Node) bool {
+func (b *NodePools) replacesCounted(s *model.Snapshot, n *model.Node) bool {
 	return slices.ContainsFunc(status.Replaces(n), func(claim string) bool {
 		replaced, ok := s.NodeByName(claim)
 		return ok && replaced.Pool == n.Pool && b.Counts(replaced)
@@ -147,9 +147,9 @@ func (b *NodePools) Take(pools []string) {
 	}
 }
 
-// Force counts a node as disrupted, unless it already counts as disrupted or budgets do not count it at all. It ignores the
+// TakeForced counts a node as disrupted, unless it already counts as disrupted or budgets do not count it at all. It ignores the
 // bounds of budgets.
-func (b *NodePools) Force(n *model.Node) {
+func (b *NodePools) TakeForced(n *model.Node) {
 	a := b.pools[n.Pool]
 	if a == nil || !b.Counts(n) || disrupting(n) {
 		return

@@ -60,7 +60,7 @@ func TestNotReadyNodes(t *testing.T) {
 	}
 	node := &model.Node{Pool: "p", Initialized: true, Object: &corev1.Node{}, Claim: &apiv1.NodeClaim{}}
 	b := &NodePools{pools: map[string]*Allowance{"p": a}}
-	b.Force(node)
+	b.TakeForced(node)
 	if a.Disrupting != 2 || a.NotReady != 1 {
 		t.Errorf("%d disrupting and %d not ready after a repair, want 2 and 1", a.Disrupting, a.NotReady)
 	}

@@ -11,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/karpenter-go/karpenter/engine/drain"
@@ -45,13 +46,44 @@ type PDBs struct {
 	now         time.Time
 	list        []pdb
 	byNamespace map[string][]int
+	byKey       map[string][]int // by pdbKeys, in the order of list
 	byLabels    map[string][]int // cache of the method selecting, by namespace and labels
+}
+
+// pdbKeys returns the keys of PDBs.byKey for a selector: it selects only pods with one of them in podKeys. One namespace may have
+// thousands of PodDisruptionBudgets, and each pod may have labels of its own.
+func pdbKeys(namespace string, selector labels.Selector) []string {
+	requirements, _ := selector.Requirements()
+	for _, r := range requirements {
+		if op := r.Operator(); op == selection.In || op == selection.Equals || op == selection.DoubleEquals {
+			keys := r.Values().List()
+			for i, v := range keys {
+				keys[i] = namespace + "/" + r.Key() + "=" + v
+			}
+			return keys
+		}
+	}
+	for _, r := range requirements {
+		if r.Operator() == selection.Exists {
+			return []string{namespace + "/" + r.Key()}
+		}
+	}
+	return []string{namespace}
+}
+
+// podKeys returns all keys of PDBs.byKey under which a PodDisruptionBudget may select pods with the labels.
+func podKeys(namespace string, set labels.Set) []string {
+	keys := []string{namespace}
+	for k, v := range set {
+		keys = append(keys, namespace+"/"+k, namespace+"/"+k+"="+v)
+	}
+	return keys
 }
 
 // PDBsOf reads the PodDisruptionBudgets of s. For one without a status, such as a manifest that was never applied, the
 // allowed evictions are computed from the spec and the existing pods. One whose status is older than its spec allows none.
 func PDBsOf(s *model.Snapshot) *PDBs {
-	b := &PDBs{now: s.Now, byNamespace: map[string][]int{}, byLabels: map[string][]int{}}
+	b := &PDBs{now: s.Now, byNamespace: map[string][]int{}, byKey: map[string][]int{}, byLabels: map[string][]int{}}
 	withoutStatus := map[int]*policyv1.PodDisruptionBudget{}
 	for _, o := range s.PDBs.Values() {
 		selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
@@ -67,6 +99,9 @@ func PDBsOf(s *model.Snapshot) *PDBs {
 			x.allowed = 0 // the API server refuses evictions until the status is up to date
 		}
 		b.byNamespace[o.Namespace] = append(b.byNamespace[o.Namespace], len(b.list))
+		for _, key := range pdbKeys(o.Namespace, selector) {
+			b.byKey[key] = append(b.byKey[key], len(b.list))
+		}
 		b.list = append(b.list, x)
 	}
 	if len(withoutStatus) == 0 {
@@ -104,7 +139,8 @@ func allowedBySpec(o *policyv1.PodDisruptionBudget, n int) int {
 	return max(0, n-v)
 }
 
-// hintOf returns the change that lets a PodDisruptionBudget without allowed disruptions allow some. It is empty if more replicas do.
+// hintOf returns the change that lets a PodDisruptionBudget without allowed disruptions allow some. It is empty if more
+// replicas do.
 func hintOf(o *policyv1.PodDisruptionBudget) string {
 	const many = 1000 // a spec that allows no disruption of so many pods allows none of fewer, unless minAvailable is a number
 	least := o.Spec.MinAvailable
@@ -117,21 +153,23 @@ func hintOf(o *policyv1.PodDisruptionBudget) string {
 	return ""
 }
 
-// selecting returns the indexes of the PodDisruptionBudgets that select the pod.
+// selecting returns the indexes of the PodDisruptionBudgets that select the pod, rising.
 func (b *PDBs) selecting(p *model.Pod) []int {
-	list := b.byNamespace[p.Object.Namespace]
-	if len(list) == 0 {
+	if len(b.byNamespace[p.Object.Namespace]) == 0 {
 		return nil
 	}
 	set := labels.Set(p.Object.Labels)
 	key := p.Object.Namespace + "/" + set.String()
 	found, ok := b.byLabels[key]
 	if !ok {
-		for _, i := range list {
-			if b.list[i].selector.Matches(set) {
-				found = append(found, i)
+		for _, key := range podKeys(p.Object.Namespace, set) {
+			for _, i := range b.byKey[key] {
+				if b.list[i].selector.Matches(set) {
+					found = append(found, i)
+				}
 			}
 		}
+		slices.Sort(found)
 		b.byLabels[key] = found
 	}
 	return found

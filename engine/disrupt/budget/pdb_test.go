@@ -1,11 +1,14 @@
 package budget
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -52,5 +55,61 @@ func TestFixOfPDB(t *testing.T) {
 				t.Errorf("refusal: %v, fix: %q, want the fix %q", got, got.Hint, tt.want)
 			}
 		})
+	}
+}
+
+// A countingSelector counts how often it is compared with the labels of a pod.
+type countingSelector struct {
+	labels.Selector
+	compared *int
+}
+
+func (s countingSelector) Matches(l labels.Labels) bool {
+	*s.compared++
+	return s.Selector.Matches(l)
+}
+
+// Each PodDisruptionBudget is compared only with the labels that it may select, and all of those are found.
+func TestManyPDBs(t *testing.T) {
+	const n = 1000
+	selectors := map[string]*metav1.LabelSelector{"all": {}}
+	expression := func(key string, op metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}}}
+	}
+	for i := range n {
+		selectors[fmt.Sprintf("label-%d", i)] = &metav1.LabelSelector{MatchLabels: map[string]string{"app": fmt.Sprint(i), "tier": "front"}}
+		selectors[fmt.Sprintf("in-%d", i)] = expression("app", metav1.LabelSelectorOpIn, fmt.Sprint(i), fmt.Sprint(i+1))
+		selectors[fmt.Sprintf("exists-%d", i)] = expression(fmt.Sprintf("k%d", i), metav1.LabelSelectorOpExists)
+	}
+	selectors["not-in"] = expression("app", metav1.LabelSelectorOpNotIn, "7")
+	selectors["without"] = expression("k3", metav1.LabelSelectorOpDoesNotExist)
+	var pdbs []*policyv1.PodDisruptionBudget
+	for name, selector := range selectors {
+		pdbs = append(pdbs, &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: selector},
+			Status:     policyv1.PodDisruptionBudgetStatus{ExpectedPods: 1},
+		})
+	}
+	b := PDBsOf(model.Compile(model.Delta{PDBs: pdbs}))
+	compared := 0
+	for i := range b.list {
+		b.list[i].selector = countingSelector{b.list[i].selector, &compared}
+	}
+	for i := range n {
+		set := map[string]string{"app": fmt.Sprint(i), "tier": "front", fmt.Sprintf("k%d", i): ""}
+		got := b.selecting(&model.Pod{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: set}}})
+		var want []int
+		for j, x := range b.list {
+			if x.selector.(countingSelector).Selector.Matches(labels.Set(set)) {
+				want = append(want, j)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("pod %d: selected by %v, want %v", i, got, want)
+		}
+	}
+	if compared > 10*n {
+		t.Errorf("%d comparisons of %d pods with %d PodDisruptionBudgets", compared, n, len(pdbs))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// maxWindows is the largest number of changes of budgets that the function opens examines.
+// maxWindows is the largest number of changes of budgets that nextOpening examines.
 const maxWindows = 400
 
 // Reopens returns the next time at which the schedules of the pool's budgets allow another node to be disrupted for the
@@ -22,13 +22,13 @@ func (b *NodePools) Reopens(pool *model.Pool, reason apiv1.DisruptionReason, now
 	if a == nil || a.Left(reason) > 0 {
 		return time.Time{}, false
 	}
-	return opens(pool.Object.Spec.Disruption.Budgets, reason, a.Nodes, a.Consuming(reason), now)
+	return nextOpening(pool.Object.Spec.Disruption.Budgets, reason, a.Nodes, a.Consuming(reason), now)
 }
 
-// opens returns the first change of the budgets after now at which they allow another disruption for the reason. The
+// nextOpening returns the first change of the budgets after now at which they allow another disruption for the reason. The
 // parameter nodes is the number of the pool's nodes, and used is how many of them count against the budgets. ok is false if
 // the next maxWindows changes allow none.
-func opens(budgets []apiv1.Budget, reason apiv1.DisruptionReason, nodes, used int, now time.Time) (at time.Time, ok bool) {
+func nextOpening(budgets []apiv1.Budget, reason apiv1.DisruptionReason, nodes, used int, now time.Time) (at time.Time, ok bool) {
 	at = now
 	for range maxWindows {
 		if at = nextChange(budgets, at); at.IsZero() {
@@ -74,7 +74,7 @@ func nextChange(budgets []apiv1.Budget, t time.Time) (first time.Time) {
 // if their schedules allow one later.
 func hint(pool string, budgets []apiv1.Budget, reason apiv1.DisruptionReason, nodes int, now time.Time) string {
 	text := fmt.Sprintf("allow nodes in spec.disruption.budgets of NodePool %q", pool)
-	if at, ok := opens(budgets, reason, nodes, 0, now); ok {
+	if at, ok := nextOpening(budgets, reason, nodes, 0, now); ok {
 		text += ", or wait until " + at.UTC().Format("2006-01-02 15:04") + " UTC, when they allow some"
 	}
 	return text

@@ -10,38 +10,39 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// accept adds a command for a proposal that pays. It
-// returns a refusal if removing empty nodes saves as much, if its pods may take headroom that costs as much, if a NodePool
-// with policy Balanced rejects the proposal, or if
-// budgets do not allow it.
+// accept adds a command for a proposal that pays. It returns a refusal if removing empty nodes saves as much, if its pods may take
+// headroom that costs as much, if a NodePool with policy Balanced rejects the proposal, or if budgets do not allow it. It adds the
+// scores to Stats.Moves.
 func (s *search) accept(p problem.Proposal) model.Verdict {
-	if v := s.emptyInstead(p); !v.OK() {
+	if v := s.refuseForEmptyNodes(p); !v.OK() {
 		return v
 	}
-	if v := s.headroomInstead(p); !v.OK() {
+	if v := s.refuseForHeadroom(p); !v.OK() {
 		return v
 	}
-	if v := s.balanced(p); !v.OK() {
+	moves, v := s.scoreByPool(p)
+	s.st.Stats.Moves = append(s.st.Stats.Moves, moves...)
+	if !v.OK() {
 		return v
 	}
 	method := "single"
 	if len(p.Set) > 1 {
 		method = "multi"
 	}
-	v := s.st.Accept(p.Command(apiv1.DisruptionReasonUnderutilized, method), p.Set...)
+	v = s.st.Accept(p.Command(apiv1.DisruptionReasonUnderutilized, method), p.Set...)
 	if v.OK() {
 		s.st.Gain += p.Payback.Net()
-		s.last = view{}
+		s.last, s.screen = view{}, nil
 	}
 	return v
 }
 
-// emptyInstead returns a refusal if pods would move to empty nodes whose removal saves as much without an eviction.
-func (s *search) emptyInstead(p problem.Proposal) model.Verdict {
+// refuseForEmptyNodes returns a refusal if pods would move to empty nodes whose removal saves as much without an eviction.
+func (s *search) refuseForEmptyNodes(p problem.Proposal) model.Verdict {
 	saves := 0.0
 	for _, pl := range p.Plan.Placements {
 		c := s.st.Problem.Candidate(pl.Node)
-		if c != nil && !s.st.Taken(c) && len(c.Pods) == 0 && s.st.EmptyMayGo(c).OK() {
+		if c != nil && !s.st.Removed(c) && len(c.Pods) == 0 && s.st.MayRemoveEmpty(c).OK() {
 			saves += c.Price
 		}
 	}
@@ -56,12 +57,9 @@ func (s *search) emptyInstead(p problem.Proposal) model.Verdict {
 // price must be at least half of the disrupted share of the pool.
 const balancedThreshold = 0.5
 
-// balanced returns a refusal if a NodePool with policy Balanced rejects the proposal. Only pools from which nodes are
-// removed decide. balanced adds a Move for each of these pools to Stats.Moves. The saving is divided among the pools in
-// proportion to the prices of the nodes that are removed from them.
-func (s *search) balanced(p problem.Proposal) model.Verdict {
-	var moves []problem.Move
-	var no model.Verdict
+// scoreByPool returns a Move for each NodePool from which the proposal removes nodes, and a refusal if one of them has policy
+// Balanced and rejects the proposal. The saving is divided among the NodePools in proportion to the prices of their removed nodes.
+func (s *search) scoreByPool(p problem.Proposal) (moves []problem.Move, no model.Verdict) {
 	all := 0.0 // with commitments, this differs from the price of the set
 	for _, c := range p.Set {
 		all += c.Price
@@ -86,12 +84,11 @@ func (s *search) balanced(p problem.Proposal) model.Verdict {
 	for i := range moves {
 		moves[i].Approved = no.OK()
 	}
-	s.st.Stats.Moves = append(s.st.Stats.Moves, moves...)
-	return no
+	return moves, no
 }
 
-// score returns the score of a move for the pool. The formula is that of upstream Karpenter: see
-// docs/disruption.md#balanced.
+// score returns the score of a move for the pool: the saved share of the pool's price divided by the disrupted share of the pool.
+// The formula is that of upstream Karpenter: see docs/consolidation.md#balanced.
 func (s *search) score(pool string, saves, disturbs float64) float64 {
 	price, all := totals(s.st.Problem.Candidates, pool)
 	switch {

@@ -25,9 +25,9 @@ type Cursor struct {
 	// WaitingSince is when consolidation began to wait for nodes to become consolidatable, zero if it does not wait.
 	// NextWait is the earliest start of another wait.
 	WaitingSince, NextWait time.Time
-	// Results are those of the last decision, if its searches found nothing to do. Known are the results that count in the next
-	// decision: the same if the cluster has not changed, otherwise nil.
-	Results, Known Results
+	// Results are the verdicts of searches that found nothing to do, nil if some search found a command. Run uses all results that it
+	// gets. So a caller must clear them if the cluster has changed.
+	Results Results
 }
 
 // A strategy is a way to choose sets of candidates.
@@ -43,10 +43,10 @@ type strategy struct {
 }
 
 // The strategies of Run. It uses plain first. If commitments are unused, it uses wide in place of plain, because small sets
-// would fill them with pods that need them least. If there are more than few candidates, Run tries up to two other strategies, and
-// uses the result with the highest gain. It tries extending if the first strategy removes nodes, and there are at most screeningFrom
-// candidates. It tries wide if plain removes at least one in manyRemoved candidates, as after a scale-in: one plan for all pods costs
-// less than plans for parts of them.
+// would fill them with pods that need them least. If there are more than maxCombined candidates, Run tries up to two other
+// strategies, and uses the result with the highest gain. It tries extending if the first strategy removes nodes, and there are at
+// most screeningAbove candidates. It tries wide if plain removes at least one in manyRemoved candidates, as after a scale-in: one
+// plan for all pods costs less than plans for parts of them.
 var (
 	plain     = strategy{podsPerSet: 800, nodesPerSet: 50}
 	extending = strategy{podsPerSet: 5000, nodesPerSet: 50, extends: true}
@@ -58,12 +58,41 @@ const manyRemoved = 10
 // A commitment counts as unused if nodes leave more than unusedShare of its units.
 const unusedShare = 0.1
 
-// Run consolidates the candidates that are due and have pods. waits is true if it does nothing now, because other nodes will
-// become consolidatable soon (see settle).
-func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *problem.State, next Cursor, waits bool) {
+// Run consolidates those of the candidates (all) that have pods and may be consolidated. waits is true if it does nothing now,
+// because other nodes will become consolidatable soon (see decideWait).
+func Run(from *problem.State, all []*problem.Candidate, cursor Cursor) (st *problem.State, next Cursor, waits bool) {
 	st = from.Clone()
-	var candidates []*problem.Candidate
-	for _, c := range due {
+	candidates := eligible(st, all)
+	st.Stats.Eligible[apiv1.DisruptionReasonUnderutilized] += len(candidates)
+	if len(candidates) == 0 {
+		return st, cursor, false
+	}
+	wait, cursor, waits := decideWait(st, candidates, cursor)
+	if !wait.OK() {
+		for _, c := range candidates {
+			st.Block(c, wait)
+		}
+		return st, cursor, waits
+	}
+	var best *search
+	others, repeats := cursor.Results.repeat(st, candidates)
+	if repeats {
+		best = newSearch(st, others, plain, cursor)
+		best.removeSingly() // the earlier search has evaluated the sets
+	} else {
+		best = bestSearch(st, candidates, cursor)
+	}
+	next = best.cursor
+	next.Results = nil
+	if len(best.st.Commands) == len(st.Commands) {
+		next.Results = cursor.Results.updated(others, best.results)
+	}
+	return best.st, next, false
+}
+
+// eligible returns the candidates with pods that may be consolidated, and blocks the others with pods.
+func eligible(st *problem.State, all []*problem.Candidate) (candidates []*problem.Candidate) {
+	for _, c := range all {
 		if len(c.Pods) == 0 {
 			continue
 		}
@@ -73,40 +102,11 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		}
 		candidates = append(candidates, c)
 	}
-	st.Stats.Eligible[apiv1.DisruptionReasonUnderutilized] += len(candidates)
-	if len(candidates) == 0 {
-		return st, cursor, false
-	}
-	wait, cursor, waits := settle(st, candidates, cursor)
-	if !wait.OK() {
-		for _, c := range candidates {
-			st.Block(c, wait)
-		}
-		return st, cursor, waits
-	}
-	var best *search
-	others, repeats := cursor.Known.repeat(st, candidates)
-	if repeats {
-		best = newSearch(st, others, plain, cursor)
-		best.singles() // the earlier search has evaluated the sets
-	} else {
-		best = searched(st, candidates, cursor)
-	}
-	next = best.cursor
-	next.Known = nil
-	if len(best.st.Commands) == len(st.Commands) {
-		next.Known = Results{}
-		maps.Copy(next.Known, cursor.Known)
-		for _, c := range others {
-			delete(next.Known, c.Node.Name)
-		}
-		maps.Copy(next.Known, best.results)
-	}
-	return best.st, next, false
+	return candidates
 }
 
-// searched returns the finished search with the highest gain of those that plain describes.
-func searched(st *problem.State, candidates []*problem.Candidate, cursor Cursor) *search {
+// bestSearch returns the finished search with the highest gain of those that plain describes.
+func bestSearch(st *problem.State, candidates []*problem.Candidate, cursor Cursor) *search {
 	way := firstStrategy(st.Cluster)
 	best := newSearch(st, candidates, way, cursor).run()
 	removed := 0
@@ -114,10 +114,10 @@ func searched(st *problem.State, candidates []*problem.Candidate, cursor Cursor)
 		removed += len(best.st.Commands[len(st.Commands)+i].Nodes)
 	}
 	var others []strategy
-	if removed > 0 && len(candidates) > few && len(candidates) <= screeningFrom {
+	if removed > 0 && len(candidates) > maxCombined && len(candidates) <= screeningAbove {
 		others = append(others, extending)
 	}
-	if removed*manyRemoved >= len(candidates) && len(candidates) > few && !way.joint {
+	if removed*manyRemoved >= len(candidates) && len(candidates) > maxCombined && !way.joint {
 		others = append(others, wide)
 	}
 	for _, way := range others {
@@ -155,7 +155,7 @@ func mayConsolidate(st *problem.State, c *problem.Candidate) model.Verdict {
 	case !c.Priced:
 		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseUnpriced, Subject: offeringOf(c)}
 	}
-	return cmp.Or(p.PodsMayGo(c, false), st.Incoming(c))
+	return cmp.Or(p.MayEvictPods(c), st.Incoming(c))
 }
 
 // offeringOf names the offering of the node, for users.
@@ -189,6 +189,17 @@ func resultOf(st *problem.State, c *problem.Candidate, v model.Verdict) result {
 		r.budget = a.Left(apiv1.DisruptionReasonUnderutilized)
 	}
 	return r
+}
+
+// updated returns the results with those of the candidates replaced by fresh ones.
+func (rs Results) updated(candidates []*problem.Candidate, fresh Results) Results {
+	out := Results{}
+	maps.Copy(out, rs)
+	for _, c := range candidates {
+		delete(out, c.Node.Name)
+	}
+	maps.Copy(out, fresh)
+	return out
 }
 
 // repeat blocks the candidates that have been evaluated, and returns the others. ok is false if a new search for all candidates is

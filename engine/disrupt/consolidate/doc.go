@@ -1,9 +1,10 @@
 // Package consolidate replaces nodes whose pods cost less elsewhere by fewer or cheaper nodes, or by none.
 //
-// Begin with Run. Its input is the State, the candidates that are due and a Cursor. Its output is the State with
-// further commands, and the next Cursor. Run first waits until the cluster has settled (settle.go). Then it searches
-// for sets of candidates to remove together (sets.go). Finally it evaluates each candidate alone (single.go), so that
-// each has a verdict. While the cluster does not change, these verdicts count for 15 minutes (Results).
+// Begin with Run. Its input is a State, the candidates that may be in commands, and a Cursor. Its output is the State with
+// further commands, and the next Cursor. Run does nothing while other nodes will become consolidatable soon (wait.go).
+// Otherwise it searches for sets of candidates to remove together (sets.go). Finally it evaluates each candidate alone
+// (single.go), so that each has a verdict. While the cluster does not change, these verdicts count for 15 minutes
+// (Results).
 //
 // Each set becomes a proposal: the plan for its pods without its nodes. A proposal goes through four steps.
 //

@@ -11,17 +11,17 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// headroomInstead returns a refusal if kube-scheduler may bind the pods of the proposal to nodes that have only headroom of
-// CapacityBuffers, and new nodes for that headroom may cost as much as the proposal saves. kube-scheduler knows neither the plan nor the
-// headroom, and prefers nodes with much free capacity. Without this rule, the new node would be the next such node, and the pods would
-// move forever.
+// refuseForHeadroom returns a refusal if kube-scheduler may bind the pods of the proposal to nodes that have only headroom of
+// CapacityBuffers, and new nodes for that headroom may cost as much as the proposal saves. kube-scheduler knows neither the
+// plan nor the headroom, and prefers nodes with much free capacity. Without this rule, the new node would be the next such
+// node, and the pods would move forever.
 //
-// The cost is that of the nodes that the pods take if each takes one node. A pod takes the dearest node on which it may run and which no
-// other pod took.
-func (s *search) headroomInstead(p problem.Proposal) model.Verdict {
+// The cost is that of the nodes that the pods take if each takes one node. A pod takes the dearest node on which it may run and
+// which no other pod took.
+func (s *search) refuseForHeadroom(p problem.Proposal) model.Verdict {
 	var spare []*problem.Candidate
 	for _, c := range s.st.Problem.Candidates {
-		if len(c.Pods) == 0 && s.st.Headroom(c) != "" && !s.st.Taken(c) && !slices.Contains(p.Set, c) {
+		if len(c.Pods) == 0 && s.st.Headroom(c) != "" && !s.st.Removed(c) && !slices.Contains(p.Set, c) {
 			spare = append(spare, c)
 		}
 	}
@@ -48,8 +48,8 @@ func (s *search) headroomInstead(p problem.Proposal) model.Verdict {
 		pods(p), s.st.Headroom(first), cost)}
 }
 
-// mayRun reports whether the node has the free capacity that the pod requests, and the labels and taints that the pod allows. It does
-// not consider other pods.
+// mayRun reports whether the node has the free capacity that the pod requests, and the labels and taints that the pod allows.
+// It does not consider other pods.
 func mayRun(pod *model.Pod, n *model.Node) bool {
 	if _, refused := model.Untolerated(pod.Object.Spec.Tolerations, n.Taints); refused || n.Object == nil {
 		return false

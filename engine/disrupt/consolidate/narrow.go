@@ -28,8 +28,7 @@ const (
 
 // price sets the saving and the payback of a proposal. It first narrows the options of the replacements, so that all
 // replacements together cost less than the set whichever offerings are launched. The verdict is a refusal if a
-// replacement has no option left, or if the proposal does not pay.
-// A proposal that is refused already is returned unchanged.
+// replacement has no option left, or if the proposal does not pay. A proposal that is refused already is returned unchanged.
 func (s *search) price(p problem.Proposal) problem.Proposal {
 	if !p.Verdict.OK() {
 		return p
@@ -86,11 +85,9 @@ func noCheaperType(limit float64) model.Verdict {
 		"can't replace with a cheaper node: every other instance type may launch in an offering that costs $%.4f/h or more", limit)}
 }
 
-// narrow keeps the options of n that cost less than limit, whichever of their offerings is launched. It removes options
-// that would undo a recent move. If the number of nodes does not decrease, it removes options that equal a node that they replace.
-// If any option has a spot offering, only spot is kept.
-// Spot nodes are replaced by spot nodes only if Options.SpotToSpot is set. For a node that a commitment covers, see
-// narrowCovered.
+// narrow keeps the options of n that cost less than limit (see cheaperOptions). It returns a refusal if too few remain. If any
+// option has a spot offering, only spot is kept. Spot nodes are replaced by spot nodes only if Options.SpotToSpot is set. For a
+// node that a commitment covers, see narrowCovered.
 //
 // If spot nodes are replaced by at least as many spot nodes, minSpotTypes types must remain. Otherwise repeated
 // consolidation would end at the cheapest type, which is the most likely to be interrupted. If the number of nodes
@@ -111,23 +108,10 @@ func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64)
 	if spot {
 		n.Requirements = asSpot(n.Requirements)
 	}
-	undone, first := false, n.Options[0]
-	n.Options = slices.DeleteFunc(slices.Clone(n.Options), func(t *model.InstanceType) bool {
-		highest, capacityType, ok := highestPrice(t, n.Requirements)
-		if !ok || highest > limit-problem.Epsilon {
-			return true
-		}
-		if s.undoes(p.Set, t.Name+"/"+capacityType) {
-			undone = true
-			return true
-		}
-		return len(p.Plan.Nodes) >= len(p.Set) && replacesEqual(p.Set, t, capacityType, highest)
-	})
-	if len(n.Options) == 0 && undone {
-		return model.Verdict{Rule: model.RuleUndo}
-	}
-	if len(n.Options) == 0 {
-		return noCheaperType(limit)
+	first := n.Options[0]
+	var v model.Verdict
+	if n.Options, v = s.cheaperOptions(n, p, limit); !v.OK() {
+		return v
 	}
 	if spot {
 		problem.SortByPrice(n.Options, n.Requirements)
@@ -140,14 +124,47 @@ func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64)
 		needed, _ := neededForMinValues(n)
 		n.Options = n.Options[:max(minSpotTypes, needed)]
 	}
-	if _, lacking := neededForMinValues(n); lacking != "" && !n.MinValuesRelaxed {
-		return model.Verdict{Rule: model.RuleMinValues, Key: lacking}
+	if v = lackingMinValues(n); !v.OK() {
+		return v
 	}
 	if spot || n.Options[0] != first {
 		n.Offering, _ = n.Options[0].Cheapest(n.Requirements)
 		if n.Offering.ReservationID != "" {
 			return noCheaperType(limit) // the plan has not used the reservation, so it may have no instance left
 		}
+	}
+	return model.Verdict{}
+}
+
+// cheaperOptions returns the options of n that cost less than limit, whichever of their offerings is launched. It omits options
+// that would undo a recent move. If the number of nodes does not decrease, it omits options that equal a node that they
+// replace. It returns a refusal if no option is left.
+func (s *search) cheaperOptions(n *model.PlannedNode, p problem.Proposal, limit float64) ([]*model.InstanceType, model.Verdict) {
+	undone := false
+	options := slices.DeleteFunc(slices.Clone(n.Options), func(t *model.InstanceType) bool {
+		highest, capacityType, ok := highestPrice(t, n.Requirements)
+		if !ok || highest > limit-problem.Epsilon {
+			return true
+		}
+		if s.undoes(p.Set, t.Name+"/"+capacityType) {
+			undone = true
+			return true
+		}
+		return len(p.Plan.Nodes) >= len(p.Set) && replacesEqual(p.Set, t, capacityType, highest)
+	})
+	switch {
+	case len(options) > 0:
+		return options, model.Verdict{}
+	case undone:
+		return nil, model.Verdict{Rule: model.RuleUndo}
+	}
+	return nil, noCheaperType(limit)
+}
+
+// lackingMinValues returns a refusal if the options of n have too few values for minValues and these are not relaxed.
+func lackingMinValues(n *model.PlannedNode) model.Verdict {
+	if _, lacking := neededForMinValues(n); lacking != "" && !n.MinValuesRelaxed {
+		return model.Verdict{Rule: model.RuleMinValues, Key: lacking}
 	}
 	return model.Verdict{}
 }
@@ -163,10 +180,7 @@ func (s *search) narrowCovered(n *model.PlannedNode, p problem.Proposal) model.V
 	if len(n.Options) == 0 || n.Options[0] != first {
 		return model.Verdict{Rule: model.RuleUndo}
 	}
-	if _, lacking := neededForMinValues(n); lacking != "" && !n.MinValuesRelaxed {
-		return model.Verdict{Rule: model.RuleMinValues, Key: lacking}
-	}
-	return model.Verdict{}
+	return lackingMinValues(n)
 }
 
 func asSpot(r require.Set) require.Set {

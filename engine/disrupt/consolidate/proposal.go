@@ -15,7 +15,7 @@ const maxRounds = 3
 func (s *search) propose(v view, set []*problem.Candidate) problem.Proposal {
 	var kept []*problem.Candidate
 	for round := 0; ; round++ {
-		p := s.st.WhatIf(s.open(v, kept...).cluster, set)
+		p := s.st.WhatIf(s.reopen(v, kept...).cluster, set)
 		again := launchedAgain(p)
 		if round == maxRounds || len(again) == 0 || len(again) == len(set) {
 			return s.dropFreeRiders(v, s.price(p), kept)
@@ -52,7 +52,7 @@ func (s *search) dropFreeRiders(v view, p problem.Proposal, kept []*problem.Cand
 	if len(riders) == 0 || len(riders) == len(p.Set) || s.st.Exhausted() {
 		return p
 	}
-	open := s.open(v, slices.Concat(kept, riders)...)
+	open := s.reopen(v, slices.Concat(kept, riders)...)
 	q := s.price(s.st.WhatIf(open.cluster, except(p.Set, riders)))
 	if q.Verdict.OK() && q.Payback.Net() > p.Payback.Net() {
 		return q
@@ -88,11 +88,11 @@ func (s *search) freeRiders(p problem.Proposal) (riders []*problem.Candidate) {
 	return riders
 }
 
-// extend adds up to few other candidates to a proposal, in the order of s.candidates, each if that increases the net gain. The plan
-// excludes the types of the added candidate, because a new node of such a type could be as badly filled.
+// extend tries to add maxExtensions other candidates to a proposal, in the order of s.candidates, each if that increases the net
+// gain. The plan excludes the type of the added candidate, because a new node of that type could be as badly filled.
 func (s *search) extend(v view, p problem.Proposal) problem.Proposal {
 	others := except(s.candidates, p.Set)
-	for _, c := range others[:min(len(others), few)] {
+	for _, c := range others[:min(len(others), maxExtensions)] {
 		if s.st.Exhausted() {
 			break
 		}

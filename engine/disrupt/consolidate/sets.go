@@ -10,9 +10,12 @@ import (
 )
 
 const (
-	// few is the number of candidates up to which search.combinations is called instead of search.sets. Sets of at most
-	// this size are not halved.
-	few = 6
+	// maxCombined is the number of candidates up to which removeCombinations is called instead of removeInSets.
+	maxCombined = 6
+	// minHalved is the smallest size of a set that removeOrHalve halves.
+	minHalved = 7
+	// maxExtensions is the largest number of candidates that extend tries to add to one proposal.
+	maxExtensions = 6
 	// replaceBelow is a bound of Problem.FullWorth. Below it, a node is replaced rather than filled with pods of other
 	// nodes.
 	replaceBelow = 0.95
@@ -25,8 +28,9 @@ type search struct {
 	cursor   Cursor
 	// candidates are sorted by waste divided by (1 + eviction cost), highest first.
 	candidates []*problem.Candidate
-	last       view    // the most recent view of the State's cluster, zero after each command
-	results    Results // of the candidates that singles kept
+	last       view     // the most recent view of the State's cluster, zero after each command
+	screen     *reduced // the reduced cluster for screening, nil after each command
+	results    Results  // of the candidates that removeSingly kept
 }
 
 func newSearch(from *problem.State, candidates []*problem.Candidate, way strategy, cursor Cursor) *search {
@@ -42,23 +46,23 @@ func newSearch(from *problem.State, candidates []*problem.Candidate, way strateg
 
 // run removes candidates in sets, then individually.
 func (s *search) run() *search {
-	if len(s.candidates) <= few {
-		s.combinations()
+	if len(s.candidates) <= maxCombined {
+		s.removeCombinations()
 	} else {
-		replaced, filled := s.split()
+		replaced, filled := s.splitByWorth()
 		if s.strategy.joint {
-			s.jointly(slices.Concat(replaced, filled))
+			s.removeJointly(slices.Concat(replaced, filled))
 		}
-		s.sets(replaced, replaced...)
-		s.sets(filled)
+		s.removeInSets(replaced, replaced...)
+		s.removeInSets(filled)
 	}
-	s.singles()
+	s.removeSingly()
 	return s
 }
 
-// jointly removes all candidates of list, or as many as the strategy allows, in one set, if that pays. The plan for their pods chooses
-// all nodes anew. If keeping the nodes that it would launch again pays more (see propose), these are kept.
-func (s *search) jointly(list []*problem.Candidate) {
+// removeJointly removes all candidates of list, or as many as the strategy allows, in one set, if that pays. The plan for their
+// pods chooses all nodes anew. If keeping the nodes that it would launch again pays more (see propose), these are kept.
+func (s *search) removeJointly(list []*problem.Candidate) {
 	set, _ := s.nextSet(list)
 	if len(set) == 0 {
 		return
@@ -66,13 +70,13 @@ func (s *search) jointly(list []*problem.Candidate) {
 	v := s.view(nil)
 	p := better(s.propose(v, set), s.price(s.st.WhatIf(v.cluster, set)))
 	if p.Verdict.OK() {
-		s.accept(p) // if it is refused, sets tries parts of the list
+		s.accept(p) // if it is refused, removeInSets tries parts of the list
 	}
 }
 
-// split divides the candidates into those to replace (see replaceBelow) and those that may be filled. Candidates whose
+// splitByWorth divides the candidates into those to replace (see replaceBelow) and those that may be filled. Candidates whose
 // removal cannot pay for their evictions are in neither list.
-func (s *search) split() (replaced, filled []*problem.Candidate) {
+func (s *search) splitByWorth() (replaced, filled []*problem.Candidate) {
 	for _, c := range s.candidates {
 		best := s.st.Problem.PaybackOf([]*problem.Candidate{c}, c.Waste(), c.Worth) // the pods cost at least their worth elsewhere
 		switch {
@@ -86,8 +90,9 @@ func (s *search) split() (replaced, filled []*problem.Candidate) {
 	return replaced, filled
 }
 
-// sets removes candidates of list, where that pays, in sets as large as budgets allow. Candidates in closed receive no pods.
-func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
+// removeInSets removes candidates of list, where that pays, in sets as large as budgets allow. Candidates in closed receive no
+// pods.
+func (s *search) removeInSets(list []*problem.Candidate, closed ...*problem.Candidate) {
 	for len(list) > 0 && !s.st.Exhausted() {
 		set, rest := s.nextSet(list)
 		if len(set) == 0 {
@@ -100,7 +105,7 @@ func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 
 // nextSet adds the available candidates of list to a set, in order, within the bounds of the strategy. A single candidate may
 // have more pods than podsPerSet. rest are the candidates that exceed the bounds. Candidates that budgets do not allow in
-// addition are in neither list; the method singles evaluates them.
+// addition are in neither list; removeSingly evaluates them.
 func (s *search) nextSet(list []*problem.Candidate) (set, rest []*problem.Candidate) {
 	pods := 0
 	for _, c := range s.available(list) {
@@ -119,12 +124,12 @@ func (s *search) nextSet(list []*problem.Candidate) (set, rest []*problem.Candid
 // available returns the candidates of list that no command removes or moves pods to.
 func (s *search) available(list []*problem.Candidate) []*problem.Candidate {
 	return slices.DeleteFunc(slices.Clone(list), func(c *problem.Candidate) bool {
-		return s.st.Taken(c) || !s.st.Incoming(c).OK()
+		return s.st.Removed(c) || !s.st.Incoming(c).OK()
 	})
 }
 
-// removeOrHalve removes the set if that pays. Otherwise, if the set has more than few nodes, it does the same with each
-// half.
+// removeOrHalve removes the set if that pays. Otherwise, if the set has at least minHalved nodes, it does the same with
+// each half.
 func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 	set = s.available(set)
 	if len(set) == 0 || s.st.Exhausted() {
@@ -138,15 +143,15 @@ func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 	if p.Verdict.OK() && s.accept(p).OK() {
 		return
 	}
-	if len(set) > few {
+	if len(set) >= minHalved {
 		s.removeOrHalve(set[:len(set)/2], closed)
 		s.removeOrHalve(set[len(set)/2:], closed)
 	}
 }
 
-// combinations accepts the best of these proposals: all candidates together, or one of them. It repeats this while
+// removeCombinations accepts the best of these proposals: all candidates together, or one of them. It repeats this while
 // at least two candidates remain and a proposal is accepted.
-func (s *search) combinations() {
+func (s *search) removeCombinations() {
 	for list := s.available(s.candidates); len(list) > 1 && !s.st.Exhausted(); list = s.available(list) {
 		var best problem.Proposal
 		found := false

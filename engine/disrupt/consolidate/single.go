@@ -11,48 +11,36 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// screeningFrom is the number of candidates above which candidates with unconstrained pods are screened with mayPay.
-const screeningFrom = 50
+// screeningAbove is the number of candidates above which those with unconstrained pods are screened: see reduced.mayPay.
+const screeningAbove = 50
 
-// singles evaluates each remaining candidate alone, until MaxWhatIfs is reached. Each candidate that stays gets a verdict.
-func (s *search) singles() {
+// removeSingly evaluates each remaining candidate alone, until MaxWhatIfs is reached. Each candidate that stays gets a verdict.
+func (s *search) removeSingly() {
 	list := s.resumed()
-	var screen *reduced
+	screening := len(list) > screeningAbove && !s.strategy.exhaustive
 	for i, c := range list {
-		if s.st.Taken(c) {
+		if s.st.Removed(c) {
 			continue
 		}
 		v := mayConsolidate(s.st, c)
 		if v.OK() {
 			v = s.st.Allow([]*problem.Candidate{c}, apiv1.DisruptionReasonUnderutilized)
 		}
-		if v.OK() && s.st.Exhausted() {
-			s.st.Block(c, model.Verdict{Rule: model.RuleEffort, Cause: model.CauseNextPass})
-			s.results[c.Node.Name] = resultOf(s.st, c, v)
+		blocked := v
+		switch {
+		case v.OK() && s.st.Exhausted():
+			blocked = model.Verdict{Rule: model.RuleEffort, Cause: model.CauseNextPass}
 			if !s.st.Stats.Exhausted && i > 0 {
 				s.cursor.After = list[i-1].Node.Name
 			}
 			s.st.Stats.Exhausted = true
-			continue
-		}
-		if v.OK() && len(list) > screeningFrom && !s.strategy.exhaustive && unconstrained(c.Pods) {
-			if screen == nil {
-				screen = reduce(s.st.Problem, s.view(nil).cluster)
-			}
-			s.st.Stats.Screened++
-			v = screen.mayPay(c)
-		}
-		if v.OK() {
-			p := s.price(s.st.WhatIf(s.view(nil).cluster, []*problem.Candidate{c}))
-			if v = p.Verdict; v.OK() {
-				v = s.accept(p)
-			}
-			if v.OK() {
-				screen = nil
+		case v.OK():
+			if v = s.removeAlone(c, screening); v.OK() {
 				continue
 			}
+			blocked = v
 		}
-		s.st.Block(c, v)
+		s.st.Block(c, blocked)
 		s.results[c.Node.Name] = resultOf(s.st, c, v)
 	}
 	if !s.st.Stats.Exhausted {
@@ -60,7 +48,26 @@ func (s *search) singles() {
 	}
 }
 
-// resumed returns the candidates in the order in which singles evaluates them. If the last decision reached MaxWhatIfs,
+// removeAlone accepts a command that removes the candidate, or returns why it must stay. If screening is set and the pods of the
+// candidate are unconstrained, the candidate is evaluated in the reduced cluster first.
+func (s *search) removeAlone(c *problem.Candidate, screening bool) model.Verdict {
+	if screening && unconstrained(c.Pods) {
+		if s.screen == nil {
+			s.screen = reduce(s.st.Problem, s.view(nil).cluster)
+		}
+		s.st.Stats.Screened++
+		if v := s.screen.mayPay(c); !v.OK() {
+			return v
+		}
+	}
+	p := s.price(s.st.WhatIf(s.view(nil).cluster, []*problem.Candidate{c}))
+	if !p.Verdict.OK() {
+		return p.Verdict
+	}
+	return s.accept(p)
+}
+
+// resumed returns the candidates in the order in which removeSingly evaluates them. If the last decision reached MaxWhatIfs,
 // the order is by name, beginning after the cursor.
 func (s *search) resumed() []*problem.Candidate {
 	after := s.cursor.After

@@ -43,8 +43,8 @@ func (s *search) newView(closed []*problem.Candidate, notOffered string) view {
 	return view{cluster, closed, notOffered}
 }
 
-// open returns the view in which the candidates may receive pods again.
-func (s *search) open(v view, candidates ...*problem.Candidate) view {
+// reopen returns the view in which the candidates may receive pods again.
+func (s *search) reopen(v view, candidates ...*problem.Candidate) view {
 	if len(v.closed) == 0 || len(candidates) == 0 {
 		return v
 	}

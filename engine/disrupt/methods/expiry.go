@@ -9,13 +9,13 @@ import (
 // Expire replaces nodes that expire soon. It is forced: budgets, do-not-disrupt and PodDisruptionBudgets are ignored.
 // When a node expires, another controller deletes it, even if it was not replaced. Until then, a node stays whose pods have no
 // other place.
-func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
+func Expire(from *problem.State, candidates []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	now := st.Problem.Snapshot.Now
-	free, most := expiring(st.Problem.Snapshot)
-	for _, c := range due {
+	free, most := expiryLimit(st.Problem.Snapshot)
+	for _, c := range candidates {
 		at, ok := status.ReplaceAt(c.Node.Claim)
-		if !ok || now.Before(at) || !st.Problem.Present(c.Node).OK() {
+		if !ok || now.Before(at) || !st.Problem.MayBegin(c.Node).OK() {
 			continue
 		}
 		if free <= 0 {
@@ -25,6 +25,7 @@ func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
 		if st.Problem.Options.Static && c.Pool != nil && c.Pool.Static() {
 			if v := replaceStatic(st, c, model.Command{Reason: status.ReasonExpired}); !v.OK() {
 				st.BlockFinally(c, v) // deleted on expiry; the static NodePool then launches another
+				continue
 			}
 			free--
 			continue
@@ -42,10 +43,10 @@ func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
 	return st
 }
 
-// expiring returns the limit on simultaneous replacements because of expiry (most), and how many of them are left (free).
+// expiryLimit returns the limit on simultaneous replacements because of expiry (most), and how many of them are left (free).
 // Without a limit, a wrong clock or setting, or a controller that was off for long, would replace all nodes at once. The
 // limit does not delay the deletion of a claim whose expireAfter has passed. That deletion has a limit of its own.
-func expiring(s *model.Snapshot) (free, most int) {
+func expiryLimit(s *model.Snapshot) (free, most int) {
 	all, now := 0, 0
 	for _, n := range s.Nodes() {
 		if !n.Managed() {

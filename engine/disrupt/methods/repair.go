@@ -22,13 +22,13 @@ type faulty struct {
 // Repair replaces or reboots unhealthy nodes, within the budgets for the reason Unhealthy. Nodes are processed in the order
 // of their scores, highest first (see repair.Policies.Decide). A replacement must be initialized before its node is removed,
 // except if the node is terminated first. Repairs of a NodePool that did not help delay its next repair: see poolHealth.
-func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
+func Repair(from *problem.State, candidates []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	if st.Problem.Options.Repair == nil {
 		return st
 	}
 	health := healthOf(st)
-	found := faultyOf(st, due)
+	found := faultyOf(st, candidates)
 	st.Stats.Eligible[status.ReasonUnhealthy] += len(found)
 	for _, f := range found {
 		pool := health[f.Node.Pool]
@@ -40,16 +40,16 @@ func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
 			st.BlockFinally(f.Candidate, v)
 			continue
 		}
-		pool.begun = f.Node.Name
+		pool.inRepair = f.Node.Name
 	}
 	return st
 }
 
 // faultyOf returns the candidates to repair, by falling score, then eviction cost and name. It blocks those that must stay.
-func faultyOf(st *problem.State, due []*problem.Candidate) []faulty {
+func faultyOf(st *problem.State, candidates []*problem.Candidate) []faulty {
 	policies, now := st.Problem.Options.Repair, st.Problem.Snapshot.Now
 	var found []faulty
-	for _, c := range due {
+	for _, c := range candidates {
 		n := c.Node
 		if n.Object == nil || n.Claim == nil || !n.Registered || n.Deleting || status.Disrupting(n) || n.Rebooting() {
 			continue
@@ -59,8 +59,8 @@ func faultyOf(st *problem.State, due []*problem.Candidate) []faulty {
 			continue
 		}
 		f := faulty{Candidate: c, repair: r, score: score}
-		f.complete(now)
-		if v := f.mayGo(st); !v.OK() {
+		f.setDetails(now)
+		if v := f.mayRepair(st); !v.OK() {
 			st.BlockFinally(c, v)
 			continue
 		}
@@ -76,9 +76,9 @@ func faultyOf(st *problem.State, due []*problem.Candidate) []faulty {
 	return found
 }
 
-// complete sets the fields of f.repair that depend on the claim: escalation, the drain bound, and the number of the
+// setDetails sets the fields of f.repair that depend on the claim: escalation, the drain bound, and the number of the
 // attempt.
-func (f *faulty) complete(now time.Time) {
+func (f *faulty) setDetails(now time.Time) {
 	claim := f.Node.Claim
 	if f.repair.Reboot && repair.Escalates(claim, now) {
 		f.repair.Reboot, f.repair.Escalated = false, true
@@ -89,13 +89,13 @@ func (f *faulty) complete(now time.Time) {
 	f.repair.Attempt = 1 + repair.Attempt(claim, now)
 }
 
-// mayGo returns the reason, other than budgets, why an unhealthy node must stay.
-func (f *faulty) mayGo(st *problem.State) model.Verdict {
+// mayRepair returns the reason, other than budgets, why an unhealthy node must stay.
+func (f *faulty) mayRepair(st *problem.State) model.Verdict {
 	if v := st.Problem.MayRepair(f.Candidate); !v.OK() {
 		return v
 	}
 	if f.repair.DrainBound == nil && f.Node.Claim.Spec.TerminationGracePeriod == nil {
-		if v := st.Problem.PodsMayGo(f.Candidate, false); !v.OK() {
+		if v := st.Problem.MayEvictPods(f.Candidate); !v.OK() {
 			return model.Verdict{Rule: model.RuleUnhealthy, Cause: model.CauseNoDrainBound,
 				Subject: "node is unhealthy, but its drain has no time limit (terminationGracePeriod) and is blocked: " + v.String()}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -16,8 +17,8 @@ import (
 // only after the replacement is initialized and healthy.
 const maxUnhealthyPercent = 20
 
-// many reports whether more than maxUnhealthyPercent of the nodes are unhealthy.
-func many(unhealthy, nodes int) bool { return unhealthy > (nodes*maxUnhealthyPercent+99)/100 }
+// tooMany reports whether more than maxUnhealthyPercent of the nodes are unhealthy.
+func tooMany(unhealthy, nodes int) bool { return unhealthy > (nodes*maxUnhealthyPercent+99)/100 }
 
 // A poolHealth is the state of repair in one NodePool. All of it is computed from nodes and claims, so a restart does
 // not change it.
@@ -27,12 +28,12 @@ func many(unhealthy, nodes int) bool { return unhealthy > (nodes*maxUnhealthyPer
 type poolHealth struct {
 	name             string
 	nodes, unhealthy int
-	// begun is a node that is being repaired or that repair launches. It is empty if there is none.
-	begun string
-	// failures counts failed repairs. failed is the node of the latest one, and at is when it failed.
-	failures int
-	failed   string
-	at       time.Time
+	// inRepair is a node that is being repaired or that repair launches. It is empty if there is none.
+	inRepair string
+	// failures counts failed repairs. lastFailedNode is the node of the latest one, and lastFailure is when it failed.
+	failures       int
+	lastFailedNode string
+	lastFailure    time.Time
 }
 
 // healthOf returns the state of repair in each NodePool.
@@ -49,7 +50,7 @@ func healthOf(st *problem.State) map[string]*poolHealth {
 	return health
 }
 
-// add adds one node to the counts, its failed repairs to the failures, and sets begun if the node's repair is in progress.
+// add adds one node to the counts, its failed repairs to the failures, and sets inRepair if the node's repair is in progress.
 func (h *poolHealth) add(policies *repair.Policies, n *model.Node, now time.Time) {
 	inProgress := n.Rebooting() || status.Disrupting(n) && status.Reason(n) == status.ReasonUnhealthy
 	h.countRollbacks(n, inProgress || n.Deleting, now)
@@ -57,12 +58,12 @@ func (h *poolHealth) add(policies *repair.Policies, n *model.Node, now time.Time
 	attempt := repair.Attempt(n.Claim, now)
 	switch {
 	case inProgress && (!n.Deleting || len(status.ReplacedBy(n.Claim)) == 0):
-		h.begun = n.Name
+		h.inRepair = n.Name
 	case n.Deleting || attempt == 0:
 	case faulty && !inProgress:
-		h.fail(attempt, n.Name, since)
+		h.addFailures(attempt, n.Name, since)
 	case !n.Initialized && !status.Overdue(n, now):
-		h.begun = n.Name
+		h.inRepair = n.Name
 	}
 	if n.Object != nil && !n.Deleting {
 		h.nodes++
@@ -84,15 +85,15 @@ func (h *poolHealth) countRollbacks(n *model.Node, inProgress bool, now time.Tim
 		begun = begun[:len(begun)-1]
 	}
 	for _, at := range begun {
-		h.fail(1, n.Name, at)
+		h.addFailures(1, n.Name, at)
 	}
 }
 
-// fail adds failures to the count. The latest of them is of the node, at the time at.
-func (h *poolHealth) fail(failures int, node string, at time.Time) {
+// addFailures adds failures to the count. The latest of them is of the node, at the time at.
+func (h *poolHealth) addFailures(failures int, node string, at time.Time) {
 	h.failures += failures
-	if h.at.IsZero() || at.After(h.at) {
-		h.failed, h.at = node, at
+	if h.lastFailure.IsZero() || at.After(h.lastFailure) {
+		h.lastFailedNode, h.lastFailure = node, at
 	}
 }
 
@@ -110,14 +111,14 @@ func unhealthy(policies *repair.Policies, n *model.Node, now time.Time) (faulty 
 
 // allow returns a refusal if the repair of no node of the NodePool may begin now. It does not check the budgets.
 func (h *poolHealth) allow(now time.Time) model.Verdict {
-	until := h.at.Add(repair.Pause(h.failures))
+	until := h.lastFailure.Add(repair.Pause(h.failures))
 	switch {
 	case h.failures > 0 && now.Before(until):
 		return h.refuse(fmt.Sprintf("node repair of NodePool %q is paused until %s: %s, the latest of node %s",
-			h.name, until.UTC().Format(time.RFC3339), units.Counted(h.failures, "repair")+" in 24h did not help", h.failed))
-	case many(h.unhealthy, h.nodes) && h.begun != "":
+			h.name, until.UTC().Format(time.RFC3339), units.Counted(h.failures, "repair")+" in 24h did not help", h.lastFailedNode))
+	case tooMany(h.unhealthy, h.nodes) && h.inRepair != "":
 		return h.refuse(fmt.Sprintf("node repair of NodePool %q is limited to one node at a time, now %s: %d of %d nodes are unhealthy, more than %d%%",
-			h.name, h.begun, h.unhealthy, h.nodes, maxUnhealthyPercent))
+			h.name, h.inRepair, h.unhealthy, h.nodes, maxUnhealthyPercent))
 	}
 	return model.Verdict{}
 }
@@ -129,8 +130,9 @@ func (h *poolHealth) refuse(why string) model.Verdict {
 // RepairByForce removes with force the nodes that are unhealthy for longer than a policy tolerates, as upstream Karpenter did
 // before 1.15. Budgets, do-not-disrupt and PodDisruptionBudgets are ignored, and replacements are launched afterwards for the
 // pods. If more than 20% (rounded up) of the nodes of a NodePool are unhealthy, none of them is removed. Nodes in zones from which
-// traffic is shifted away are not removed either.
-func RepairByForce(from *problem.State, due []*problem.Candidate) *problem.State {
+// traffic is shifted away are not removed either. A node that is being deleted is removed with force too if its drain has no
+// deadline. So a removal is completed whose deadline was not written, because the process ended.
+func RepairByForce(from *problem.State, candidates []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	policies := st.Problem.Options.Repair.Replacing()
 	unhealthy, all := map[string]int{}, map[string]int{}
@@ -143,8 +145,8 @@ func RepairByForce(from *problem.State, due []*problem.Candidate) *problem.State
 			unhealthy[c.Node.Pool]++
 		}
 	}
-	for _, c := range due {
-		if c.Node.Deleting || c.Node.Object == nil || c.Node.Claim == nil {
+	for _, c := range candidates {
+		if c.Node.Object == nil || c.Node.Claim == nil || c.Node.Deleting && hasDeadline(c.Node.Claim) {
 			continue
 		}
 		matches := policies.Matches(c.Node.Object, c.Node.Claim)
@@ -152,16 +154,21 @@ func RepairByForce(from *problem.State, due []*problem.Candidate) *problem.State
 			continue
 		}
 		n, k := all[c.Node.Pool], unhealthy[c.Node.Pool]
-		if many(k, n) {
+		if tooMany(k, n) {
 			st.BlockFinally(c, model.Verdict{Rule: model.RuleUnhealthy, Subject: fmt.Sprintf(
 				"node repair is suspended: %d of %d nodes of NodePool %q are unhealthy, more than %d%%", k, n, c.Node.Pool, maxUnhealthyPercent)})
 			continue
 		}
-		if v := st.Problem.ZoneKeeps(c.Node); !v.OK() {
+		if v := st.Problem.MayTerminateInZone(c.Node); !v.OK() {
 			st.BlockFinally(c, v)
 			continue
 		}
 		st.Accept(model.Command{Reason: status.ReasonUnhealthy, Method: "repair", Saves: c.Price, Force: true}, c)
 	}
 	return st
+}
+
+// hasDeadline reports whether the drain of a claim that is being deleted has a time limit, or will have one.
+func hasDeadline(claim *apiv1.NodeClaim) bool {
+	return claim.Spec.TerminationGracePeriod != nil || claim.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey] != ""
 }

@@ -45,7 +45,7 @@ func mayTerminateFirst(st *problem.State, reason apiv1.DisruptionReason) bool {
 // terminateFirst returns cmd, which has a reason and a method, as the command that terminates a node of a dynamic
 // NodePool before capacity for its pods is launched. The node must run in a full capacity reservation, and its pods
 // must lack only the instance that becomes free when the node is terminated. Otherwise the verdict is blocked, the
-// reason why the node cannot be replaced first. If only refills refuses, the verdict is that of refills.
+// reason why the node cannot be replaced first. If only mayRefill refuses, the verdict is that of mayRefill.
 func terminateFirst(
 	st *problem.State, c *problem.Candidate, cmd model.Command, blocked model.Verdict,
 ) (model.Command, model.Verdict) {
@@ -59,16 +59,16 @@ func terminateFirst(
 	}
 	planned := p.Command(cmd.Reason, cmd.Method)
 	cmd.Placements, cmd.Saves, cmd.TerminateFirst = planned.Placements, planned.Saves, model.TerminateFirstReservation
-	return cmd, refills(st, c, cmd.Reason)
+	return cmd, mayRefill(st, c, cmd.Reason)
 }
 
-// refills returns a refusal if the NodePool would not soon have another node after this one is terminated, or if the drain
+// mayRefill returns a refusal if the NodePool would not soon have another node after this one is terminated, or if the drain
 // of a drifted node could last forever.
 //
 // Nodes of the NodePool that are missing or not initialized use up the budget. So do nodes that are being deleted but that
 // budgets do not count, because their instance is being terminated. Otherwise the next node would be terminated while the
 // one before it is still being replaced.
-func refills(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionReason) model.Verdict {
+func mayRefill(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionReason) model.Verdict {
 	if v := launchable(c.Pool); !v.OK() {
 		return v
 	}
@@ -78,13 +78,13 @@ func refills(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionRea
 	} else {
 		missing += m.uncounted
 	}
-	if v := st.Budgets.Allow(slices.Repeat([]string{c.Pool.Name}, 1+min(missing, mostLaunches)), reason); !v.OK() {
+	if v := st.Budgets.Allow(slices.Repeat([]string{c.Pool.Name}, 1+min(missing, maxLaunches)), reason); !v.OK() {
 		return v
 	}
 	if reason != apiv1.DisruptionReasonDrifted {
 		return model.Verdict{} // the drain of an unhealthy node has a bound of its own
 	}
-	return st.DrainsAtOnce(c)
+	return st.MayEvictAtOnce(c)
 }
 
 // launchable returns a refusal if the pool launches no nodes, because it is being deleted or not ready.

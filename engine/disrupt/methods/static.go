@@ -13,13 +13,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// mostLaunches is the largest number of nodes that one decision launches for a static NodePool. So a typing error in
+// maxLaunches is the largest number of nodes that one decision launches for a static NodePool. So a typing error in
 // spec.replicas does not exhaust memory. The next decision launches more.
-const mostLaunches = 1000
+const maxLaunches = 1000
 
-// Scale brings each static NodePool to its number of replicas. Missing nodes are launched from the template, within the
-// pool's limit of nodes, if the pool is ready. Surplus nodes are removed regardless of budgets, as in upstream Karpenter. Nodes in
-// zones from which traffic is shifted away are not removed, and count as the surplus first, because no others can be launched there. Only pools in mode Auto are scaled.
+// Scale brings each static NodePool to its number of replicas. Missing nodes are launched from the template, within the pool's
+// limit of nodes, if the pool is ready. Surplus nodes are removed regardless of budgets, as in upstream Karpenter. Nodes in
+// zones from which traffic is shifted away are not removed, and count as the surplus first, because no others can be launched
+// there. Only pools in mode Auto are scaled.
 func Scale(from *problem.State) (*problem.State, Scaling) {
 	st, out := from.Clone(), Scaling{}
 	for _, pool := range st.Problem.Snapshot.Pools() {
@@ -30,7 +31,7 @@ func Scale(from *problem.State) (*problem.State, Scaling) {
 		switch missing := replicas - len(m.active) - m.pending; {
 		case len(m.active) > replicas:
 			surplus := len(m.active) - replicas
-			removable := slices.DeleteFunc(slices.Clone(m.active), func(c *problem.Candidate) bool { return !st.Problem.ZoneKeeps(c.Node).OK() })
+			removable := slices.DeleteFunc(slices.Clone(m.active), func(c *problem.Candidate) bool { return !st.Problem.MayTerminateInZone(c.Node).OK() })
 			kept := len(m.active) - len(removable)
 			for _, c := range sortForRemoval(st.Problem.Snapshot, removable)[:max(0, surplus-kept)] {
 				st.Remove(c)
@@ -42,7 +43,7 @@ func Scale(from *problem.State) (*problem.State, Scaling) {
 				out.Short = append(out.Short, Shortfall{Pool: pool, Nodes: missing, Verdict: v})
 				continue
 			}
-			more := min(missing, headroom(st, pool), mostLaunches)
+			more := min(missing, headroom(st, pool), maxLaunches)
 			out.Launches = append(out.Launches, slices.Repeat([]model.PlannedNode{n}, more)...)
 		}
 	}
@@ -84,7 +85,7 @@ func membersOf(st *problem.State, pool *model.Pool) (m members) {
 			if !st.Budgets.Counts(c.Node) {
 				m.uncounted++
 			}
-		case status.Disrupting(c.Node) || st.Taken(c):
+		case status.Disrupting(c.Node) || st.Removed(c):
 			m.pending++
 		default:
 			m.active = append(m.active, c)
@@ -155,7 +156,7 @@ func replaceStatic(st *problem.State, c *problem.Candidate, cmd model.Command) m
 		cmd.Replacements, cmd.Saves = []model.PlannedNode{n}, c.Price-n.Price()
 	}
 	if v.OK() && cmd.TerminateFirst != "" {
-		v = refills(st, c, cmd.Reason)
+		v = mayRefill(st, c, cmd.Reason)
 	}
 	if !v.OK() {
 		return v

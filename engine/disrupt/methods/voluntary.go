@@ -14,14 +14,14 @@ import (
 )
 
 // Empty removes empty nodes: no pod of them needs another place. It begins with the most expensive.
-func Empty(from *problem.State, due []*problem.Candidate) *problem.State {
+func Empty(from *problem.State, candidates []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	var found []*problem.Candidate
-	for _, c := range due {
+	for _, c := range candidates {
 		if len(c.Pods) > 0 {
 			continue
 		}
-		if v := st.EmptyMayGo(c); !v.OK() {
+		if v := st.MayRemoveEmpty(c); !v.OK() {
 			st.Block(c, v)
 			continue
 		}
@@ -42,14 +42,14 @@ func Empty(from *problem.State, due []*problem.Candidate) *problem.State {
 
 // Drift replaces drifted nodes: first those without pods, then in the order in which they drifted. Replacements may
 // cost more, and consolidateAfter need not have passed.
-func Drift(from *problem.State, due []*problem.Candidate) *problem.State {
+func Drift(from *problem.State, candidates []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	var found []*problem.Candidate
-	for _, c := range due {
+	for _, c := range candidates {
 		if c.Node.Claim == nil || !condition.IsTrue(c.Node.Claim, apiv1.ConditionTypeDrifted) {
 			continue
 		}
-		if v := cmp.Or(st.Problem.MayDisrupt(c), st.Problem.PodsMayGo(c, true), st.Incoming(c)); !v.OK() {
+		if v := cmp.Or(st.Problem.MayDisrupt(c), st.Problem.MayDrain(c), st.Incoming(c)); !v.OK() {
 			st.BlockFinally(c, v)
 			continue
 		}

@@ -17,8 +17,8 @@ import (
 // assignments that were made when the commands began. The replacements of a pod's own node are tried first.
 func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
 	moving := map[string]bool{}
-	free, promises := model.FreeCapacity{}, map[string]string{}
-	maps.Copy(promises, s.Promises)
+	free, targets := model.FreeCapacity{}, map[string]string{}
+	maps.Copy(targets, s.Targets)
 	for _, n := range s.Nodes() {
 		if !status.Disrupting(n) {
 			continue
@@ -27,12 +27,12 @@ func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
 		for _, p := range pods {
 			moving[p.Key] = true
 		}
-		assign(s, pods, status.ReplacedBy(n.Claim), free, promises)
+		assign(s, pods, status.ReplacedBy(n.Claim), free, targets)
 	}
 	if len(moving) == 0 {
 		return nil
 	}
-	s = s.Apply(model.Delta{Claims: status.MarkedAsDeleted(s)}).WithPromises(promises)
+	s = s.Apply(model.Delta{Claims: status.MarkedAsDeleted(s)}).WithTargets(targets)
 	var out []model.Placement
 	plan, _ := pack.Try(s, o)
 	for _, pl := range plan.Placements {
@@ -45,8 +45,8 @@ func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
 }
 
 // assign assigns each pod to the first of the claims on which it fits, if any, largest pods first. For each such pod it sets
-// promises[key of the pod] to the name of the claim.
-func assign(s *model.Snapshot, pods []*model.Pod, claims []string, free model.FreeCapacity, promises map[string]string) {
+// targets[key of the pod] to the name of the claim.
+func assign(s *model.Snapshot, pods []*model.Pod, claims []string, free model.FreeCapacity, targets map[string]string) {
 	slices.SortStableFunc(pods, func(x, y *model.Pod) int {
 		return cmp.Or(cmp.Compare(y.Requests[corev1.ResourceCPU], x.Requests[corev1.ResourceCPU]),
 			cmp.Compare(y.Requests[corev1.ResourceMemory], x.Requests[corev1.ResourceMemory]))
@@ -54,7 +54,7 @@ func assign(s *model.Snapshot, pods []*model.Pod, claims []string, free model.Fr
 	for _, p := range pods {
 		for _, name := range claims {
 			if n, ok := s.NodeByName(name); ok && free.Take(n, p) {
-				promises[p.Key] = name
+				targets[p.Key] = name
 				break
 			}
 		}
@@ -78,7 +78,7 @@ func Destinations(s *model.Snapshot, leaving []*model.Node) []Destination {
 	from := map[*model.Node]map[string]bool{}
 	for _, n := range leaving {
 		for _, p := range n.Reschedulable() {
-			to, ok := s.NodeByName(s.PromiseOf(p))
+			to, ok := s.NodeByName(s.TargetOf(p))
 			if !ok || leaves[to.Name] {
 				continue
 			}

@@ -26,13 +26,13 @@ type Stage struct {
 	Due []*model.Node
 }
 
-// StageOf returns the state of the staged moves. The promises of s are the destinations of pods.
+// StageOf returns the state of the staged moves. Snapshot.TargetOf is the destination of a pod.
 func StageOf(s *model.Snapshot) Stage {
 	var st Stage
 	needed := neededNow(s)
 	var reserved []*model.Node
 	for _, n := range s.Nodes() {
-		disrupted, deleted := senders(s, n)
+		disrupted, deleted := sourceState(s, n)
 		switch {
 		case n.Deleting || !n.Reserved() && (n.Object == nil || len(status.TakesFrom(n)) == 0):
 		case needed[n.Name] || !disrupted:
@@ -46,7 +46,7 @@ func StageOf(s *model.Snapshot) Stage {
 		return st
 	}
 	slices.SortFunc(reserved, func(a, b *model.Node) int {
-		return cmp.Or(cmp.Compare(turn(a), turn(b)), slices.Compare(sendersOf(a), sendersOf(b)), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(rankOf(a), rankOf(b)), slices.Compare(sourceClaims(a), sourceClaims(b)), strings.Compare(a.Name, b.Name))
 	})
 	st.Next = withSamePods(s, reserved)
 	for _, n := range s.Nodes() {
@@ -77,7 +77,7 @@ func withSamePods(s *model.Snapshot, reserved []*model.Node) []*model.Node {
 			continue
 		}
 		for _, p := range source.Reschedulable() {
-			to, set := s.PromiseOf(p), replicaSetOf(p)
+			to, set := s.TargetOf(p), replicaSetOf(p)
 			if known, ok := sets[to]; ok && known != set {
 				set = ""
 			}
@@ -109,34 +109,34 @@ func neededNow(s *model.Snapshot) map[string]bool {
 	return needed
 }
 
-// senders reports whether a node with pods for n is marked for disruption or being deleted, and whether one is being
+// sourceState reports whether a node with pods for n is marked for disruption or being deleted, and whether one is being
 // deleted.
-func senders(s *model.Snapshot, n *model.Node) (disrupted, deleted bool) {
-	for _, name := range sendersOf(n) {
+func sourceState(s *model.Snapshot, n *model.Node) (disrupted, deleted bool) {
+	for _, name := range sourceClaims(n) {
 		claim, known := s.Claims.Get(name)
-		sender, ok := s.NodeByName(name)
-		if !known || !ok || sender.Claim != claim {
+		source, ok := s.NodeByName(name)
+		if !known || !ok || source.Claim != claim {
 			continue
 		}
-		deleted = deleted || sender.Deleting
-		disrupted = disrupted || sender.Deleting || status.Disrupting(sender)
+		deleted = deleted || source.Deleting
+		disrupted = disrupted || source.Deleting || status.Disrupting(source)
 	}
 	return disrupted, deleted
 }
 
-// sendersOf returns the names of the claims whose pods move to n.
-func sendersOf(n *model.Node) []string { return append(status.Replaces(n), status.TakesFrom(n)...) }
+// sourceClaims returns the names of the claims whose pods move to n.
+func sourceClaims(n *model.Node) []string { return append(status.Replaces(n), status.TakesFrom(n)...) }
 
-// turn returns the rank of a reserved node: lower ranks are opened first. Nodes that existed before the command have
+// rankOf returns the rank of a reserved node: lower ranks are opened first. Nodes that existed before the command have
 // rank 0.
-func turn(n *model.Node) int {
+func rankOf(n *model.Node) int {
 	i, _ := strconv.Atoi(n.Claim.Annotations[apiv1.MoveStageAnnotationKey])
 	return i
 }
 
 // AwaitsOpening reports whether the destination of the pod is still reserved and not being deleted.
 func AwaitsOpening(s *model.Snapshot, p *model.Pod) bool {
-	n, ok := s.NodeByName(s.PromiseOf(p))
+	n, ok := s.NodeByName(s.TargetOf(p))
 	return ok && n.Reserved() && !n.Deleting
 }
 
@@ -145,7 +145,7 @@ func Sources(s *model.Snapshot, n *model.Node) []string {
 	var out []string
 	for _, source := range s.Nodes() {
 		if source.Deleting && source.Object != nil && slices.ContainsFunc(source.Reschedulable(), func(p *model.Pod) bool {
-			return s.PromiseOf(p) == n.Name
+			return s.TargetOf(p) == n.Name
 		}) {
 			out = append(out, source.Object.Name)
 		}

@@ -17,11 +17,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A relay is a cluster in which pods of some nodes move to other nodes. promises[key] is the node to which the pod with
+// A relay is a cluster in which pods of some nodes move to other nodes. targets[key] is the node to which the pod with
 // that key is assigned.
 type relay struct {
-	d        model.Delta
-	promises map[string]string
+	d       model.Delta
+	targets map[string]string
 }
 
 // node adds a node and its claim, both with this name.
@@ -78,7 +78,7 @@ func (r *relay) pod(name, on, to string, ending bool) {
 		p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	}
 	r.d.Pods = append(r.d.Pods, p)
-	r.promises["d/"+name] = to
+	r.targets["d/"+name] = to
 }
 
 // owner sets the controller of the last pod, if there is a name.
@@ -193,9 +193,9 @@ func TestHandover(t *testing.T) {
 		}, "x next, 0 moving"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &relay{promises: map[string]string{}}
+			r := &relay{targets: map[string]string{}}
 			tt.world(r)
-			h := move.StageOf(model.Compile(r.d).WithPromises(r.promises))
+			h := move.StageOf(model.Compile(r.d).WithTargets(r.targets))
 			var got []string
 			if len(h.Next) > 0 {
 				var names []string
@@ -219,7 +219,7 @@ func TestHandover(t *testing.T) {
 }
 
 func TestDestinations(t *testing.T) {
-	r := &relay{promises: map[string]string{}}
+	r := &relay{targets: map[string]string{}}
 	r.marked("a")
 	r.marked("b")
 	for _, name := range []string{"x", "y", "other"} {
@@ -231,7 +231,7 @@ func TestDestinations(t *testing.T) {
 	r.pod("r", "a", "x", false)
 	r.pod("s", "b", "new", false)
 	r.pod("t", "b", "nowhere", false)
-	s := model.Compile(r.d).WithPromises(r.promises)
+	s := model.Compile(r.d).WithTargets(r.targets)
 	of := func(names ...string) string {
 		var nodes []*model.Node
 		for _, name := range names {
@@ -250,12 +250,12 @@ func TestDestinations(t *testing.T) {
 	if diff := cmp.Diff("x from a+b, y from a", of("a", "b")); diff != "" {
 		t.Error(diff)
 	}
-	r.promises["d/p"] = "x"
+	r.targets["d/p"] = "x"
 	// The nominated node name of a pod that is already bound is ignored.
 	r.pod("old", "a", "", false)
-	delete(r.promises, "d/old")
+	delete(r.targets, "d/old")
 	r.d.Pods[len(r.d.Pods)-1].Status.NominatedNodeName = "other"
-	s = model.Compile(r.d).WithPromises(r.promises)
+	s = model.Compile(r.d).WithTargets(r.targets)
 	if got := of("a"); got != "" {
 		t.Errorf("all pods go to one node, and there are still destinations %s", got)
 	}
@@ -263,7 +263,7 @@ func TestDestinations(t *testing.T) {
 
 // The reserved taint is not among the taints of a node in a snapshot, so plans may use a node that is not open yet.
 func TestReservedRoomCounts(t *testing.T) {
-	r := &relay{promises: map[string]string{}}
+	r := &relay{targets: map[string]string{}}
 	r.closed("x", "1", "a")
 	s := model.Compile(r.d)
 	if n, ok := s.NodeByName("x"); !ok || !n.Reserved() || len(n.Taints) > 0 {

@@ -33,16 +33,16 @@ func (st *State) Accept(cmd model.Command, set ...*Candidate) model.Verdict {
 	}
 	for _, c := range set {
 		if forced {
-			st.Budgets.Force(c.Node)
+			st.Budgets.TakeForced(c.Node)
 		}
 		st.evicted = st.Problem.pdbs.Take(st.evicted, c.Evictions)
 		st.Remove(c)
 		cmd.Nodes = append(cmd.Nodes, c.Node)
 	}
 	slices.SortFunc(cmd.Nodes, func(a, b *model.Node) int { return strings.Compare(a.Name, b.Name) })
-	st.expect(cmd.Placements)
+	st.markTargets(cmd.Placements)
 	launched := st.replacementNodes(cmd.Replacements)
-	cluster := st.Problem.without(st.Cluster, nodesIn(st.Cluster, set)).Bound(cmd.Placements).Apply(launched).Calm()
+	cluster := st.Problem.without(st.Cluster, nodesIn(st.Cluster, set)).Bound(cmd.Placements).Apply(launched).WithoutPending()
 	st.Cluster = cluster.Close(func(n *model.Node) bool {
 		return slices.ContainsFunc(launched.Claims, func(c *apiv1.NodeClaim) bool { return c.Name == n.Name })
 	})
@@ -51,8 +51,8 @@ func (st *State) Accept(cmd model.Command, set ...*Candidate) model.Verdict {
 	return model.Verdict{}
 }
 
-// replacementNodes returns the change that adds the replacements, as NodeClaims that are not launched, with their pods. They must be
-// closed, because no other pods may be planned onto them until they are initialized.
+// replacementNodes returns the change that adds the replacements, as NodeClaims that are not launched, with their pods. They
+// must be closed, because no other pods may be planned onto them until they are initialized.
 func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta {
 	var change model.Delta
 	for i := range replacements {

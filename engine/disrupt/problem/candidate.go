@@ -20,7 +20,7 @@ type Candidate struct {
 	Pool *model.Pool // nil if the NodePool does not exist
 	// Price is the price of the node in dollars per hour. If commitments can cover the node, Price is by how much the bill
 	// falls when the node alone ends. Priced is false if the list price of the node is not known: its instance type is
-	// unknown or has no matching offering.
+	// unknown, or has no matching offering, or none with a price.
 	Price  float64
 	Priced bool
 	// Pods are the pods that need another place if the node is removed. EvictionCost is the sum of their eviction costs,
@@ -39,7 +39,7 @@ type Candidate struct {
 	payback   time.Duration
 }
 
-// newCandidate returns the candidate of n, without Worth, which the method appraise sets. If n is already being removed, its
+// newCandidate returns the candidate of n, without Worth, which setWorths sets. If n is already being removed, its
 // evictions count as begun.
 func newCandidate(p *Problem, n *model.Node) *Candidate {
 	c := &Candidate{Node: n, Pods: n.Reschedulable(), movePrice: movePrice, payback: payback}
@@ -47,7 +47,7 @@ func newCandidate(p *Problem, n *model.Node) *Candidate {
 		c.readSettings(c.Pool.Object.Annotations)
 	}
 	if t := p.types[n.Pool][c.Type()]; t != nil {
-		if o := t.OfferingOf(n); o != nil {
+		if o := t.OfferingOf(n); o != nil && !o.Unpriced {
 			c.Price, c.Priced = o.Price, true
 		}
 		if coverage := p.Snapshot.Coverage(); coverage.Has(n.Name) {

@@ -16,7 +16,7 @@ import (
 // MayDisrupt returns a refusal if the node must not be disrupted voluntarily. It does not check the pods.
 func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 	n := c.Node
-	if v := p.Present(n); !v.OK() {
+	if v := p.MayBegin(n); !v.OK() {
 		return v
 	}
 	switch {
@@ -35,7 +35,7 @@ func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 // postponed returns a refusal if traffic is shifted away from the zone of the node, or if a disruption of it was rolled back
 // recently.
 func (p *Problem) postponed(n *model.Node) model.Verdict {
-	if v := p.ZoneKeeps(n); !v.OK() {
+	if v := p.MayTerminateInZone(n); !v.OK() {
 		return v
 	}
 	until, ok := p.Options.Backoff[n.Name]
@@ -47,9 +47,9 @@ func (p *Problem) postponed(n *model.Node) model.Verdict {
 	return v
 }
 
-// ZoneKeeps returns a refusal if traffic is shifted away from the zone of the node. Instances there are not terminated, so the
-// NodeClaim would only be deleted when the shift is over.
-func (p *Problem) ZoneKeeps(n *model.Node) model.Verdict {
+// MayTerminateInZone returns a refusal if traffic is shifted away from the zone of the node. Instances there are not
+// terminated, so the NodeClaim would only be deleted when the shift is over.
+func (p *Problem) MayTerminateInZone(n *model.Node) model.Verdict {
 	zone := n.Labels[corev1.LabelTopologyZone]
 	if !slices.Contains(p.Options.ShiftedZones, zone) {
 		return model.Verdict{}
@@ -92,13 +92,18 @@ func (p *Problem) MayConsolidate(c *Candidate) model.Verdict {
 	return v
 }
 
-// PodsMayGo returns a refusal if a pod of the node has do-not-disrupt or can never be evicted, or if its
-// PodDisruptionBudget was exhausted before this decision. If eventual is set (for drift) and the claim has a
-// terminationGracePeriod, it returns no refusal, because the pods are then deleted in any case.
-func (p *Problem) PodsMayGo(c *Candidate, eventual bool) model.Verdict {
-	if eventual && hasDeadline(c) {
+// MayDrain returns no refusal if the termination of the node has a deadline, because its pods are then deleted in any case.
+// Otherwise it is MayEvictPods.
+func (p *Problem) MayDrain(c *Candidate) model.Verdict {
+	if hasDeadline(c) {
 		return model.Verdict{}
 	}
+	return p.MayEvictPods(c)
+}
+
+// MayEvictPods returns a refusal if a pod of the node has do-not-disrupt or can never be evicted, or if its PodDisruptionBudget was
+// exhausted before this decision.
+func (p *Problem) MayEvictPods(c *Candidate) model.Verdict {
 	if pod := status.ProtectedPod(c.Node, p.Snapshot.Now); pod != nil {
 		return model.Verdict{Rule: model.RuleAnnotation, Subject: "pod " + pod.Key}
 	}
@@ -108,9 +113,9 @@ func (p *Problem) PodsMayGo(c *Candidate, eventual bool) model.Verdict {
 	return p.pdbs.Allow(nil, c.Evictions)
 }
 
-// EmptyMayGo returns the reason, other than budgets, why an empty node must stay.
-func (st *State) EmptyMayGo(c *Candidate) model.Verdict {
-	v := cmp.Or(st.Problem.MayConsolidate(c), st.Problem.PodsMayGo(c, false))
+// MayRemoveEmpty returns the reason, other than budgets, why an empty node must stay.
+func (st *State) MayRemoveEmpty(c *Candidate) model.Verdict {
+	v := cmp.Or(st.Problem.MayConsolidate(c), st.Problem.MayEvictPods(c))
 	if buffer := st.nodes[c.index].buffer; v.OK() && buffer != "" {
 		return model.Verdict{Rule: model.RuleBuffer, Subject: buffer}
 	}
@@ -118,9 +123,9 @@ func (st *State) EmptyMayGo(c *Candidate) model.Verdict {
 }
 
 // Allow returns a refusal if the set must not be removed in addition to the accepted commands. It checks Options.MaxNodes,
-// the budgets of the NodePools, and the PodDisruptionBudgets of the pods. If the reason is
-// Drifted, it does not check the PodDisruptionBudgets of the pods on nodes with a termination deadline. If it is Unhealthy, it
-// checks the budgets of the NodePools alone, and nothing for a node that is not initialized.
+// the budgets of the NodePools, and the PodDisruptionBudgets of the pods. If the reason is Drifted, it does not check the
+// PodDisruptionBudgets of the pods on nodes with a termination deadline. If it is Unhealthy, it checks the budgets of the
+// NodePools alone, and nothing for a node that is not initialized.
 func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Verdict {
 	if reason == apiv1.DisruptionReasonUnhealthy {
 		initialized := slices.DeleteFunc(slices.Clone(set), func(c *Candidate) bool { return !st.Problem.Initialized(c.Node) })
@@ -141,11 +146,11 @@ func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Ve
 	return st.Problem.pdbs.Allow(st.evicted, evictions...)
 }
 
-// DrainsAtOnce returns a refusal if PodDisruptionBudgets do not allow all pods of the candidate to be evicted at the
+// MayEvictAtOnce returns a refusal if PodDisruptionBudgets do not allow all pods of the candidate to be evicted at the
 // same time, in addition to the accepted commands. The evicted pods have no other place until the node is gone. If they
 // were evicted one after another, the first could block the eviction of the others forever. If the termination of the
-// node has a deadline, DrainsAtOnce checks nothing.
-func (st *State) DrainsAtOnce(c *Candidate) model.Verdict {
+// node has a deadline, MayEvictAtOnce checks nothing.
+func (st *State) MayEvictAtOnce(c *Candidate) model.Verdict {
 	if hasDeadline(c) {
 		return model.Verdict{}
 	}
@@ -169,8 +174,8 @@ func policyVerdict(cause model.Cause, pool string) model.Verdict {
 	return model.Verdict{Rule: model.RulePolicy, Cause: cause, Key: pool}
 }
 
-// Present returns a refusal if the node is being deleted, marked for disruption or being rebooted, or if it is not initialized.
-func (p *Problem) Present(n *model.Node) model.Verdict {
+// MayBegin returns a refusal if the node is being deleted, marked for disruption or being rebooted, or if it is not initialized.
+func (p *Problem) MayBegin(n *model.Node) model.Verdict {
 	switch {
 	case n.Deleting || status.Disrupting(n):
 		return model.Verdict{Rule: model.RuleDisrupted}

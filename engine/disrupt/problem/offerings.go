@@ -91,10 +91,10 @@ func withReservations(s *model.Snapshot, change map[string]int) map[string][]*mo
 // released returns by how much the bill falls when the node ends, in dollars per hour. c.Has must be true for the node.
 func (p *Problem) released(c *commitment.Coverage, node string) float64 {
 	class := c.Class(node)
-	price, known := p.alone[class]
+	price, known := p.releasedAlone[class]
 	if !known {
 		price = c.Released(node)
-		p.alone[class] = price
+		p.releasedAlone[class] = price
 	}
 	return price
 }

@@ -64,9 +64,9 @@ type Problem struct {
 	byName map[string]*Candidate
 	types  map[string]map[string]*model.InstanceType // by pool and name
 	pdbs   *budget.PDBs
-	tariff tariff
-	// alone caches the results of the method released, by Coverage.Class of the node.
-	alone map[int]float64
+	prices dualPrices
+	// releasedAlone caches the results of the method released, by Coverage.Class of the node.
+	releasedAlone map[int]float64
 }
 
 const (
@@ -82,7 +82,7 @@ func Compile(s *model.Snapshot, o Options) *State {
 	o.Pack.MaxTypes = cmp.Or(o.Pack.MaxTypes, maxTypes)
 	p := &Problem{
 		Snapshot: s, Options: o, byName: map[string]*Candidate{}, types: map[string]map[string]*model.InstanceType{},
-		pdbs: budget.PDBsOf(s), alone: map[int]float64{},
+		pdbs: budget.PDBsOf(s), releasedAlone: map[int]float64{},
 	}
 	for _, pool := range s.Pools() {
 		p.types[pool.Name] = map[string]*model.InstanceType{}
@@ -100,12 +100,12 @@ func Compile(s *model.Snapshot, o Options) *State {
 	for i, c := range p.Candidates {
 		c.index = i
 	}
-	p.appraise()
-	return p.start()
+	p.setWorths()
+	return p.initialState()
 }
 
 // Candidate returns the candidate of the node, nil if the node is not a candidate.
 func (p *Problem) Candidate(n *model.Node) *Candidate { return p.byName[n.Name] }
 
 // WorthOf returns the worth of the resources in dollars per hour: a lower bound of the price of that capacity.
-func (p *Problem) WorthOf(r model.Resources) float64 { return p.tariff.worth(r) }
+func (p *Problem) WorthOf(r model.Resources) float64 { return p.prices.worth(r) }

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// start returns the State before any command: the cluster after everything in progress is finished.
+// initialState returns the State before any command: the cluster after everything in progress is finished.
 //
 // Pending pods and pods of nodes that are being removed are placed first, also on claims whose nodes have not joined. Pods
 // without a place on nodes and claims that exist are omitted from what-ifs. Nodes planned for pending pods use up capacity
@@ -22,7 +22,7 @@ import (
 // After that, nodes that are not initialized, that are being rebooted, that expire or that have drifted receive no further pods
 // in what-ifs, so that no pod moves twice. Surplus replacements of commands that were rolled back do receive them
 // (status.Surplus).
-func (p *Problem) start() *State {
+func (p *Problem) initialState() *State {
 	st := &State{
 		Problem: p, Budgets: budget.Of(p.Snapshot, p.Options.Simulate), nodes: make([]nodeState, len(p.Candidates)),
 		Launching: map[string]int{}, Starting: map[string]int{}, Stats: Stats{Eligible: map[apiv1.DisruptionReason]int{}, Headroom: map[string]model.Resources{}},
@@ -38,9 +38,9 @@ func (p *Problem) start() *State {
 		st.Expected, planned = plan.Placements, plan.Nodes
 	}
 	st.countStarting(planned)
-	st.expect(st.Expected)
-	st.expectAssigned()
-	s = s.Apply(displaced(s)).Bound(st.Expected).Calm()
+	st.markTargets(st.Expected)
+	st.markAssigned()
+	s = s.Apply(displaced(s)).Bound(st.Expected).WithoutPending()
 	st.Cluster = s.Close(func(n *model.Node) bool {
 		return !p.Initialized(n) && !status.Surplus(s, n) || n.Rebooting() || p.replacedSoon(n)
 	})
@@ -62,10 +62,10 @@ func (st *State) countStarting(planned []model.PlannedNode) {
 	}
 }
 
-// expect sets the field incoming of each candidate onto which a pod is placed. For a virtual pod of a CapacityBuffer it sets
+// markTargets sets the field incoming of each candidate onto which a pod is placed. For a virtual pod of a CapacityBuffer it sets
 // the field buffer instead, and adds the requests of the pod to Stats.Headroom. A candidate with only virtual pods is not
 // removed as empty. It may be replaced, because virtual pods move as well.
-func (st *State) expect(placements []model.Placement) {
+func (st *State) markTargets(placements []model.Placement) {
 	for _, pl := range placements {
 		c := st.Problem.Candidate(pl.Node)
 		if c == nil {
@@ -82,10 +82,10 @@ func (st *State) expect(placements []model.Placement) {
 	}
 }
 
-// expectAssigned sets the field incoming of each candidate with room for a pod that was assigned to it earlier, once
+// markAssigned sets the field incoming of each candidate with room for a pod that was assigned to it earlier, once
 // terminating pods are gone, and of each replacement whose replaced claim still exists. Other assignments are in Expected or
 // out of date.
-func (st *State) expectAssigned() {
+func (st *State) markAssigned() {
 	freeing := status.Freeing(st.Problem.Snapshot)
 	for _, c := range st.Problem.Candidates {
 		if freeing[c.Node.Name] || status.ReplacesExisting(st.Problem.Snapshot, c.Node) {

@@ -68,8 +68,8 @@ type Move struct {
 
 // A nodeState is the state of one candidate in a decision.
 type nodeState struct {
-	// taken is true if a command removes the node. incoming is true if pods are assigned to it, so it must stay.
-	taken, incoming bool
+	// removed is true if a command removes the node. incoming is true if pods are assigned to it, so it must stay.
+	removed, incoming bool
 	// buffer is a capacity buffer of which a virtual pod is placed on the node, empty if there is none.
 	buffer string
 	// verdict is the reason why the node stays. If final, Block does not replace it.
@@ -89,10 +89,10 @@ func (st *State) Clone() *State {
 }
 
 // Taken reports whether a command removes the candidate.
-func (st *State) Taken(c *Candidate) bool { return st.nodes[c.index].taken }
+func (st *State) Removed(c *Candidate) bool { return st.nodes[c.index].removed }
 
 // Remove records that the candidate is removed.
-func (st *State) Remove(c *Candidate) { st.nodes[c.index].taken = true }
+func (st *State) Remove(c *Candidate) { st.nodes[c.index].removed = true }
 
 // Headroom returns the CapacityBuffer whose virtual pods are placed on the candidate, empty if there is none.
 func (st *State) Headroom(c *Candidate) string { return st.nodes[c.index].buffer }
@@ -123,7 +123,7 @@ func (st *State) BlockFinally(c *Candidate, v model.Verdict) {
 func (st *State) Blocked() []model.Blocked {
 	var out []model.Blocked
 	for _, c := range st.Problem.Candidates {
-		if st.Taken(c) {
+		if st.Removed(c) {
 			continue
 		}
 		v := st.nodes[c.index].verdict
@@ -133,7 +133,7 @@ func (st *State) Blocked() []model.Blocked {
 		if v.OK() {
 			v = model.Verdict{Rule: model.RuleNotDue}
 		}
-		out = append(out, model.Blocked{Node: c.Node, Verdict: v, Worth: max(0, c.Waste())})
+		out = append(out, model.Blocked{Node: c.Node, Verdict: v, Waste: max(0, c.Waste())})
 	}
 	return out
 }
@@ -141,17 +141,20 @@ func (st *State) Blocked() []model.Blocked {
 // Exhausted reports whether Options.MaxWhatIfs is reached.
 func (st *State) Exhausted() bool { return st.Stats.WhatIfs >= st.Problem.Options.MaxWhatIfs }
 
-// Due returns candidates that no command removes yet. If proposed is false, it returns those whose NodePool's mode
-// allows commands for the reason to be executed. If proposed is true, it returns those whose mode allows them only to
+// Executable returns the candidates that no command removes yet and whose NodePool's mode allows commands for the reason to be
+// executed.
+func (st *State) Executable(reason apiv1.DisruptionReason) []*Candidate {
+	return slices.DeleteFunc(slices.Clone(st.Problem.Candidates), func(c *Candidate) bool {
+		return st.Removed(c) || st.Problem.onlyProposed(c, reason)
+	})
+}
+
+// OnlyProposed returns the candidates that no command removes yet and whose NodePool's mode allows commands for the reason only to
 // be reported.
-func (st *State) Due(reason apiv1.DisruptionReason, proposed bool) []*Candidate {
-	var due []*Candidate
-	for _, c := range st.Problem.Candidates {
-		if !st.Taken(c) && st.Problem.onlyProposed(c, reason) == proposed {
-			due = append(due, c)
-		}
-	}
-	return due
+func (st *State) OnlyProposed(reason apiv1.DisruptionReason) []*Candidate {
+	return slices.DeleteFunc(slices.Clone(st.Problem.Candidates), func(c *Candidate) bool {
+		return st.Removed(c) || !st.Problem.onlyProposed(c, reason)
+	})
 }
 
 // onlyProposed reports whether the mode of the candidate's NodePool prevents the execution of commands for the reason. Mode

@@ -10,14 +10,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A tariff has the dual price of one unit of each resource, in dollars per hour. The prices are those of a linear
+// dualPrices has the dual price of one unit of each resource, in dollars per hour. The prices are those of a linear
 // program that buys the total demand of the candidates' pods in fractions of the cheapest offerings. At dual prices,
 // the resources of no instance type cost more than the type. So the worth of pods is a lower bound of the price of any
 // nodes that hold them.
-type tariff map[corev1.ResourceName]float64
+type dualPrices map[corev1.ResourceName]float64
 
 // worth returns the worth of the amounts in dollars per hour.
-func (t tariff) worth(r model.Resources) float64 {
+func (t dualPrices) worth(r model.Resources) float64 {
 	total := 0.0
 	for _, name := range r.Names() {
 		total += t[name] * float64(max(r[name], 0))
@@ -25,8 +25,8 @@ func (t tariff) worth(r model.Resources) float64 {
 	return total
 }
 
-// appraise sets the worth of the pods of each candidate.
-func (p *Problem) appraise() {
+// setWorths sets the worth of the pods of each candidate.
+func (p *Problem) setWorths() {
 	demand := model.Resources{}
 	for _, c := range p.Candidates {
 		for _, pod := range c.Pods {
@@ -35,10 +35,10 @@ func (p *Problem) appraise() {
 			}
 		}
 	}
-	p.tariff = tariffOf(p.Snapshot, demand)
+	p.prices = solveDual(p.Snapshot, demand)
 	for _, c := range p.Candidates {
 		for _, pod := range c.Pods {
-			c.Worth += p.tariff.worth(pod.Requests)
+			c.Worth += p.prices.worth(pod.Requests)
 		}
 	}
 }
@@ -49,10 +49,10 @@ func (p *Problem) FullWorth(c *Candidate) float64 {
 	if c.Price <= 0 {
 		return math.Inf(1)
 	}
-	return p.tariff.worth(c.Node.Allocatable.Minus(c.Node.DaemonUsed)) / c.Price
+	return p.prices.worth(c.Node.Allocatable.Minus(c.Node.DaemonUsed)) / c.Price
 }
 
-// tariffOf solves the dual linear program
+// solveDual solves the dual linear program
 //
 //	maximise    sum over r of demand[r]*y[r]
 //	subject to  sum over r of allocatable[r]*y[r] <= price   for every type,   y >= 0
@@ -60,7 +60,7 @@ func (p *Problem) FullWorth(c *Candidate) float64 {
 // The types are those that usable NodePools may launch, each with the price of its cheapest offering there. Types that cost
 // nothing are ignored. Amounts are scaled by the total demand, for numerical accuracy. A resource without demand, or that no
 // type has, has no price.
-func tariffOf(s *model.Snapshot, demand model.Resources) tariff {
+func solveDual(s *model.Snapshot, demand model.Resources) dualPrices {
 	var types []*model.InstanceType
 	var prices []float64
 	for _, pool := range s.Pools() {
@@ -87,7 +87,7 @@ func tariffOf(s *model.Snapshot, demand model.Resources) tariff {
 	program.Solve()
 	solution := make([]float64, len(names))
 	program.Solution(solution)
-	y := tariff{}
+	y := dualPrices{}
 	for j, name := range names {
 		if solution[j] > 0 {
 			y[name] = solution[j] / float64(demand[name])

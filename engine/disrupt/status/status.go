@@ -119,10 +119,10 @@ func MarkedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 	return Deleted(s.Now, marked...)
 }
 
-// Consolidatable reports whether the NodePool's consolidateAfter has passed since the last pod event of the node, or a user has requested
-// consolidation since. The claim's condition says so, but it may be older than the snapshot, and older than the time of the last event
-// in the claim's status: the controller that writes it waits for calls to the cloud. So it does not count if neither holds since the
-// latest event of the status and of the pods in the snapshot.
+// Consolidatable reports whether the NodePool's consolidateAfter has passed since the last pod event of the node, or a user has
+// requested consolidation since. The claim's condition says so, but it may be older than the snapshot, and older than the time
+// of the last event in the claim's status: the controller that writes it waits for calls to the cloud. So it does not count if
+// neither holds since the latest event of the status and of the pods in the snapshot.
 func Consolidatable(s *model.Snapshot, n *model.Node) bool {
 	if n.Claim == nil || !condition.IsTrue(n.Claim, apiv1.ConditionTypeConsolidatable) {
 		return false
@@ -197,10 +197,10 @@ func Surplus(s *model.Snapshot, n *model.Node) bool {
 	return stays
 }
 
-// AssignedTo returns the node to which a pod is assigned (Snapshot.PromiseOf). ok is false if there is none, or if p is a
+// AssignedTo returns the node to which a pod is assigned (Snapshot.TargetOf). ok is false if there is none, or if p is a
 // placeholder pod of a capacity buffer.
 func AssignedTo(s *model.Snapshot, p *model.Pod) (n *model.Node, ok bool) {
-	n, ok = s.NodeByName(s.PromiseOf(p))
+	n, ok = s.NodeByName(s.TargetOf(p))
 	return n, ok && !p.Virtual()
 }
 

@@ -26,6 +26,7 @@ type Assignment struct {
 	// place may depend on unplaced pods of another class, see MayBeFirst and bundle. Once final is set, they are placed.
 	final   bool
 	choices map[choiceKey][]*Choice // cached results of the method combinations
+	visits  map[string]int          // by namespace, see maxNamespaceVisits
 }
 
 // Assign returns an assignment of the pods of p, except refused classes and omitted pods. quotas are what earlier
@@ -33,7 +34,7 @@ type Assignment struct {
 func Assign(p *compile.Problem, quotas Quotas, omitted map[*model.Pod]bool) *Assignment {
 	a := &Assignment{
 		Problem: p, Limits: p.Catalog.Limits, Placed: existing.New(p, omitted), quotas: maps.Clone(quotas),
-		choices: map[choiceKey][]*Choice{},
+		choices: map[choiceKey][]*Choice{}, visits: map[string]int{},
 	}
 	markReachable(a)
 	// The plan that chose the nodes of these pods has checked that no other pod had to come first.
@@ -80,25 +81,25 @@ func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 	if s.DaemonAffinity != nil {
 		a.spreadOver(c, s, a.combinations(c, s, s.Keys, s.DaemonAffinity))
 	}
-	if s.HasNear() {
-		for bundle(a, c, s) {
+	if s.HasHostAffinity() {
+		for addNextBundle(a, c, s) {
 		}
 		return
 	}
 	a.spreadOver(c, s, a.Choices(c, s))
 }
 
-// spreadOver repeatedly assigns the best choice to the next pods of the class, until no choice allows more pods. A pod in one domain may
-// allow the next one on an existing node of another domain, so existing nodes are tried again, until as many tries as there are choices
-// have placed no pod.
+// spreadOver repeatedly assigns the best choice to the next pods of the class, until no choice allows more pods. A pod in one
+// domain may allow the next one on an existing node of another domain, so existing nodes are tried again, until as many tries
+// as there are choices have placed no pod.
 func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*Choice) {
 	again := len(s.OverDomains) > 0 && a.Placed.HasRoom(c, s)
 	for vain := 0; a.Placed.Left(c) > 0; {
-		best, n := a.best(c, s, choices)
+		best, n := a.bestChoice(c, s, choices)
 		if best == nil {
 			return
 		}
-		a.enter(c, s, best, n)
+		a.countOnNewNodes(c, s, best, n)
 		a.addSegment(c, s, best, n)
 		a.Placed.KeepMore(c)
 		if !again || vain > len(choices) {
@@ -115,7 +116,7 @@ func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*C
 
 // best returns the choice for the next pods, and how many pods get it. Of the choices that Allows admits, it is the least
 // crowded, and of equally crowded ones the cheapest (Fit.PerPod). best is nil if Allows admits none.
-func (a *Assignment) best(c *compile.Class, s *compile.Stage, choices []*Choice) (best *Choice, n int) {
+func (a *Assignment) bestChoice(c *compile.Class, s *compile.Stage, choices []*Choice) (best *Choice, n int) {
 	least := 0
 	for _, ch := range choices {
 		may, crowd := a.Allows(c, s, ch)
@@ -137,12 +138,12 @@ func (a *Assignment) best(c *compile.Class, s *compile.Stage, choices []*Choice)
 
 // oneByOne reports whether a placed pod of the class may change which choice is best for the next pod.
 func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
-	return a.spreadOverDomainsCounts(c) ||
-		slices.ContainsFunc(s.OverDomains, func(r compile.Rule) bool { return r.Kind != topology.Near })
+	return a.isCountedByDomainSpread(c) ||
+		slices.ContainsFunc(s.OverDomains, func(r compile.Rule) bool { return r.Kind != topology.Affinity })
 }
 
 // spreadOverDomainsCounts reports whether a spread constraint over a label that nodes share counts pods of the class.
-func (a *Assignment) spreadOverDomainsCounts(c *compile.Class) bool {
+func (a *Assignment) isCountedByDomainSpread(c *compile.Class) bool {
 	return slices.ContainsFunc(c.Members, func(m int) bool {
 		g := a.Problem.Groups[m]
 		return g.Kind == topology.Spread && g.Key != compile.HostKey
@@ -188,7 +189,7 @@ func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, 
 
 // enter records that n pods of the class get new nodes in the domains of the choice. It adds them to the counts, applies
 // their required anti-affinity (Counts.Reserve), and subtracts n from the quota of the choice, if it has one.
-func (a *Assignment) enter(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
+func (a *Assignment) countOnNewNodes(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	if key := keyOf(c, s, ch); a.quotas[key] > 0 {
 		a.quotas[key] -= n
 	}
@@ -196,9 +197,9 @@ func (a *Assignment) enter(c *compile.Class, s *compile.Stage, ch *Choice, n int
 	for _, m := range c.Members {
 		g := a.Problem.Groups[m]
 		if g.Key == compile.HostKey {
-			counts.Of(m).Total += n // a new node has no domain yet
-		} else if !g.Lacks(ch.Domain) {
-			counts.Add(m, ch.Domain(g.Key), n, isSureToCount(g, c, s))
+			counts.Of(m).MayExist = true // a new node has no domain yet
+		} else if !g.LacksLabel(ch.Domain) {
+			counts.Add(m, ch.Domain(g.Key), n, surelyCounts(g, c, s))
 		}
 	}
 	for i := range s.OverDomains {
@@ -207,9 +208,9 @@ func (a *Assignment) enter(c *compile.Class, s *compile.Stage, ch *Choice, n int
 	}
 }
 
-// isSureToCount reports whether the group is certain to count pods of the class on each node that they may get. It is
+// surelyCounts reports whether the group is certain to count pods of the class on each node that they may get. It is
 // certain if the group has no node filter, or if its filter is the node affinity and tolerations of the class itself.
-func isSureToCount(g *compile.Group, c *compile.Class, s *compile.Stage) bool {
+func surelyCounts(g *compile.Group, c *compile.Class, s *compile.Stage) bool {
 	return (g.Filter.Terms == nil || g.Filter.Terms == c.Required) &&
 		(g.Filter.Tolerations == nil || g.Filter.Tolerations == s.Tolerations)
 }

@@ -19,7 +19,7 @@ const (
 // hostname to each other or to an unplaced pod of another class, the leader. It returns false if it adds none. Until
 // Assignment.final is set, it adds none for a class that needs no leader and whose pods the bundles of another class need
 // (isRequired).
-func bundle(a *Assignment, c *compile.Class, s *compile.Stage) bool {
+func addNextBundle(a *Assignment, c *compile.Class, s *compile.Stage) bool {
 	if a.Placed.Left(c) == 0 {
 		return false
 	}
@@ -31,7 +31,7 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) bool {
 	for _, r := range s.PerNode {
 		switch {
 		case r.Soft || !r.Self: // a preference must not divide a bundle
-		case r.Kind == topology.Apart:
+		case r.Kind == topology.AntiAffinity:
 			most = min(most, 1)
 		case r.Kind == topology.Spread:
 			most = min(most, r.MaxSkew)
@@ -69,7 +69,7 @@ func isRequired(a *Assignment, c *compile.Class) bool {
 			return false
 		}
 		return slices.ContainsFunc(o.Last().PerNode, func(r compile.Rule) bool {
-			return r.Kind == topology.Near && slices.Contains(c.Members, r.Group)
+			return r.Kind == topology.Affinity && slices.Contains(c.Members, r.Group)
 		})
 	})
 }
@@ -97,7 +97,7 @@ func leaders(a *Assignment, c *compile.Class, groups []int) []*compile.Class {
 func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups []int, mayLead bool) {
 	mayLead = true
 	for i := range s.PerNode {
-		if r := &s.PerNode[i]; r.Kind == topology.Near {
+		if r := &s.PerNode[i]; r.Kind == topology.Affinity {
 			groups = append(groups, r.Group)
 			mayLead = mayLead && a.MayBeFirst(c, r)
 		}
@@ -109,7 +109,7 @@ func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups [
 // key.
 func restricts(s *compile.Stage, groups []int) bool {
 	for r := range s.Rules {
-		if r.Kind != topology.Near && slices.Contains(groups, r.Group) {
+		if r.Kind != topology.Affinity && slices.Contains(groups, r.Group) {
 			return true
 		}
 	}
@@ -131,11 +131,11 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 			return false
 		}
 		vector.Subtract(amount, leader.Demand.Amount, -1)
-		if needs.Terms = in.BothMeet(needs.Terms, last.Terms); needs.Terms == nil {
+		if needs.Terms = in.IntersectTerms(needs.Terms, last.Terms); needs.Terms == nil {
 			return false
 		}
-		needs.Tolerations = in.BothTolerate(last.Tolerations, s.Tolerations)
-		needs.Daemons = in.BothAdmit(s.Daemons, last.Daemons)
+		needs.Tolerations = in.IntersectTolerations(last.Tolerations, s.Tolerations)
+		needs.Daemons = in.IntersectFilters(s.Daemons, last.Daemons)
 		needs.Ports = slices.Concat(c.Ports, leader.Ports)
 		rules = slices.Concat(rules, last.PerNode)
 	}
@@ -148,10 +148,10 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	if leader != nil {
 		segment.Size++
 		segment.Pods = a.Placed.Take(leader, 1)
-		a.enter(leader, leader.Last(), ch, 1)
+		a.countOnNewNodes(leader, leader.Last(), ch, 1)
 	}
 	segment.Pods = append(segment.Pods, a.Placed.Take(c, n)...)
 	a.Segments = append(a.Segments, segment)
-	a.enter(c, s, ch, n)
+	a.countOnNewNodes(c, s, ch, n)
 	return true
 }

@@ -19,7 +19,7 @@ type Choice struct {
 	Fit     *catalog.Fit
 }
 
-// maxChoices is the largest number of choices that combinations returns.
+// maxChoices is the number of choices after which combinations looks for no more.
 const maxChoices = 256
 
 // A choiceKey identifies a result of combinations. Many classes share it.
@@ -48,8 +48,9 @@ func (a *Assignment) Choices(c *compile.Class, s *compile.Stage, more ...int) []
 	return a.combinations(c, s, slices.Compact(keys), s.Daemons)
 }
 
-// combinations returns choices for each combination of domains of the keys, on nodes that f admits. If no pool can launch a
-// node for any of them, and takesAnyDomain is true, it returns choices in which no domain is settled.
+// combinations returns choices for combinations of domains of the keys, on nodes that f admits, at most maxChoices: the first
+// by name (see walk). If no pool can launch a node for any of them, and takesAnyDomain is true, it returns choices in which no
+// domain is settled.
 func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int, f *catalog.DaemonFilter) []*Choice {
 	all := a.Problem.NarrowToDaemons(s.Terms, f)
 	terms, tolerations := a.pinned(c, s, all)
@@ -64,20 +65,21 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int
 	if known {
 		return out
 	}
-	choose := func(domains []int) {
-		ch := Choice{Keys: keys, Domains: slices.Clone(domains)}
-		needs := catalog.Needs{
-			Terms: terms, Tolerations: tolerations, Demand: c.Demand, Ports: c.Ports, Extra: a.Problem.LabelsIn(keys, domains),
-			Daemons: f,
-		}
-		from := len(out)
+	needs := catalog.Needs{Terms: terms, Tolerations: tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: f}
+	wider := needs
+	wider.Terms, wider.Tolerations = all, s.Tolerations
+	choose := func(domains []int) bool {
+		ch, from := Choice{Keys: keys, Domains: slices.Clone(domains)}, len(out)
+		needs.Extra = a.Problem.LabelsIn(keys, domains)
 		out = a.appendRotations(out, ch, needs)
 		if len(out) == from && (terms != all || tolerations != s.Tolerations) {
-			needs.Terms, needs.Tolerations = all, s.Tolerations
-			out = a.appendRotations(out, ch, needs)
+			wider.Extra = needs.Extra
+			out = a.appendRotations(out, ch, wider)
 		}
+		return len(out) < maxChoices
 	}
-	a.combine(keys, nil, choose)
+	w := walk{assignment: a, keys: keys, needs: wider, yield: choose}
+	w.run(c.Pod.Object.Namespace)
 	if len(out) == 0 && k.anyDomain { // for example because minValues needs instance types of several zones
 		choose(slices.Repeat([]int{compile.Unsettled}, len(keys)))
 	}
@@ -88,36 +90,17 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int
 // takesAnyDomain reports whether new nodes of the pods can be planned without a known domain. That is so if the stage has no
 // rules over labels that nodes share, and no spread constraint over such a label counts the pods.
 func (a *Assignment) takesAnyDomain(c *compile.Class, s *compile.Stage) bool {
-	return len(s.OverDomains) == 0 && !a.spreadOverDomainsCounts(c)
-}
-
-// combine calls yield for each combination of domains, one of each key, in which a new node may be. The first domains
-// are those in chosen. Outside stands for a node without the label, Unsettled for one with an unknown value.
-func (a *Assignment) combine(keys, chosen []int, yield func([]int)) {
-	if len(chosen) == len(keys) {
-		yield(chosen)
-		return
-	}
-	key := a.Problem.Keys[keys[len(chosen)]]
-	if key.Open {
-		a.combine(keys, append(chosen, compile.Unsettled), yield)
-	}
-	if key.MayLack {
-		a.combine(keys, append(chosen, compile.Outside), yield)
-	}
-	for _, d := range key.Reach {
-		a.combine(keys, append(chosen, d), yield)
-	}
+	return len(s.OverDomains) == 0 && !a.isCountedByDomainSpread(c)
 }
 
 // appendRotations appends a copy of ch for each node term that may be preferred (Interner.Rotations). It omits choices for
-// which no pool can launch a node, those with the same offerings as an earlier copy, and those beyond maxChoices.
+// which no pool can launch a node, and those with the same offerings as an earlier copy.
 func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Needs) []*Choice {
 	from := len(out)
 	for _, terms := range a.Problem.Intern.Rotations(needs.Terms) {
 		needs.Terms = terms
 		f := a.Problem.Catalog.Fit(needs)
-		if len(out) >= maxChoices || !a.Problem.Catalog.Launchable(a.Limits, f) ||
+		if !a.Problem.Catalog.Launchable(a.Limits, f) ||
 			slices.ContainsFunc(out[from:], func(o *Choice) bool { return o.Fit.Like(f) }) {
 			continue
 		}
@@ -143,7 +126,7 @@ func (a *Assignment) pinned(c *compile.Class, s *compile.Stage, terms *catalog.N
 			terms = in.Narrow(terms, f)
 		}
 		if f := g.Filter.Tolerations; f != nil && f != tolerations {
-			tolerations = in.BothTolerate(tolerations, in.Tolerations(f.List, true))
+			tolerations = in.IntersectTolerations(tolerations, in.SoftTolerations(f.List))
 		}
 	}
 	return terms, tolerations

@@ -37,19 +37,17 @@ type Overhead struct {
 }
 
 // DaemonsTolerating returns the DaemonSets whose pods tolerate the taints. Taints with effect PreferNoSchedule are ignored.
-// registered says that the nodes are registered. Before that, deprecated label names in node selector and node affinity are
-// replaced by current ones, because a node gets both.
-func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels apiv1.LabelRules, registered bool) []DaemonPod {
+// Label names in node selector and node affinity are replaced by their aliases: for nodes that are not registered, deprecated
+// names by current ones, because such a node will get both.
+func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, aliases map[string]string) []DaemonPod {
 	var out []DaemonPod
 	for i, d := range daemons {
 		if _, refused := model.Untolerated(daemonTolerations(d), taints); refused {
 			continue
 		}
 		terms, byName := DaemonTerms(&d.Pod.Object.Spec)
-		if !registered {
-			for i := range terms {
-				terms[i] = terms[i].Normalize(labels.Aliases)
-			}
+		for i := range terms {
+			terms[i] = terms[i].Normalize(aliases)
 		}
 		anywhere := slices.ContainsFunc(terms, func(t require.Set) bool { return t.Len() == 0 })
 		out = append(out, DaemonPod{Set: d, Index: i, Ports: PortsOf(&d.Pod.Object.Spec), terms: terms, anywhere: anywhere, byName: byName})
@@ -187,8 +185,8 @@ func (in *Interner) Daemons(avoid []int, oneOf [][]int) *DaemonFilter {
 	return intern(in.daemons, fmt.Append(nil, avoid, oneOf), DaemonFilter{Avoid: avoid, OneOf: oneOf})
 }
 
-// BothAdmit returns the filter for nodes that meet both a and b.
-func (in *Interner) BothAdmit(a, b *DaemonFilter) *DaemonFilter {
+// IntersectFilters returns the filter for nodes that meet both a and b.
+func (in *Interner) IntersectFilters(a, b *DaemonFilter) *DaemonFilter {
 	switch {
 	case a == nil:
 		return b

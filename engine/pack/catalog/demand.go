@@ -32,18 +32,18 @@ type Tolerations struct {
 
 // An Interner gives equal demands, node terms, tolerations and DaemonFilters one pointer each.
 type Interner struct {
-	demands     map[string]*Demand
-	terms       map[string]*NodeTerms
-	tolerations map[string]*Tolerations
-	both        map[[2]*Tolerations]*Tolerations // results of BothTolerate
-	daemons     map[string]*DaemonFilter
+	demands       map[string]*Demand
+	terms         map[string]*NodeTerms
+	tolerations   map[string]*Tolerations
+	intersections map[[2]*Tolerations]*Tolerations // results of IntersectTolerations
+	daemons       map[string]*DaemonFilter
 }
 
 // NewInterner returns an empty Interner.
 func NewInterner() *Interner {
 	return &Interner{
 		demands: map[string]*Demand{}, terms: map[string]*NodeTerms{}, tolerations: map[string]*Tolerations{},
-		both: map[[2]*Tolerations]*Tolerations{}, daemons: map[string]*DaemonFilter{},
+		intersections: map[[2]*Tolerations]*Tolerations{}, daemons: map[string]*DaemonFilter{},
 	}
 }
 
@@ -73,34 +73,43 @@ func (in *Interner) Terms(terms []require.Set) *NodeTerms {
 	return intern(in.terms, key, NodeTerms{Terms: terms})
 }
 
-// Tolerations returns the Tolerations with this list. If soft is set, they also tolerate PreferNoSchedule taints.
-func (in *Interner) Tolerations(list []corev1.Toleration, soft bool) *Tolerations {
+// Tolerations returns the Tolerations with this list.
+func (in *Interner) Tolerations(list []corev1.Toleration) *Tolerations {
+	return in.internTolerations(list, false)
+}
+
+// SoftTolerations returns the Tolerations with this list that also tolerate all PreferNoSchedule taints.
+func (in *Interner) SoftTolerations(list []corev1.Toleration) *Tolerations {
+	return in.internTolerations(list, true)
+}
+
+func (in *Interner) internTolerations(list []corev1.Toleration, soft bool) *Tolerations {
 	key := encode.Messages([]byte{encode.Bool(soft)}, list)
 	return intern(in.tolerations, key, Tolerations{List: list, ToleratesSoft: soft})
 }
 
-// BothTolerate returns Tolerations for two pods on one node: they tolerate a taint only if both arguments tolerate it.
-func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
+// IntersectTolerations returns Tolerations for two pods on one node: they tolerate a taint only if both arguments tolerate it.
+func (in *Interner) IntersectTolerations(a, b *Tolerations) *Tolerations {
 	if a == b {
 		return a
 	}
 	key := [2]*Tolerations{a, b}
-	if in.both[key] == nil {
+	if in.intersections[key] == nil {
 		if a.also != nil {
-			b = in.BothTolerate(a.also, b)
+			b = in.IntersectTolerations(a.also, b)
 		}
-		in.both[key] = &Tolerations{List: a.List, ToleratesSoft: a.ToleratesSoft, also: b}
+		in.intersections[key] = &Tolerations{List: a.List, ToleratesSoft: a.ToleratesSoft, also: b}
 	}
-	return in.both[key]
+	return in.intersections[key]
 }
 
 // maxAlternatives limits the number of terms that result from combining two lists of alternative label requirements, such
 // as node affinity terms and volume topologies. Further combinations are omitted.
 const maxAlternatives = 64
 
-// BothMeet returns the NodeTerms of the nodes that meet both arguments. It returns nil if no node can. It adds a
+// IntersectTerms returns the NodeTerms of the nodes that meet both arguments. It returns nil if no node can. It adds a
 // combination of two terms only while it has less than maxAlternatives terms, so it may omit some of these nodes.
-func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
+func (in *Interner) IntersectTerms(a, b *NodeTerms) *NodeTerms {
 	anyLabel := func(string) bool { return true }
 	var terms []require.Set
 	for _, x := range a.Terms {
@@ -120,8 +129,8 @@ func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	return in.Terms(terms)
 }
 
-// Narrow is like BothMeet, but returns the first argument if no node can meet both.
-func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms { return cmp.Or(in.BothMeet(a, b), a) }
+// Narrow is like IntersectTerms, but returns the first argument if no node can meet both.
+func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms { return cmp.Or(in.IntersectTerms(a, b), a) }
 
 // maxRotations is the largest number of orders that Rotations returns.
 const maxRotations = 8

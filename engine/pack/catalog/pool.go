@@ -90,7 +90,7 @@ func Compile(s *model.Snapshot, v *Volumes, o Settings) *Catalog {
 }
 
 func (p *Pool) compileTypes(s *model.Snapshot, v *Volumes, reservations reservations) {
-	p.daemons = DaemonsTolerating(s.Daemons(), p.Taints, p.settings.Labels, false)
+	p.daemons = DaemonsTolerating(s.Daemons(), p.Taints, p.settings.Labels.Aliases)
 	matched := false
 	byLabels := NeedsLabels(p.daemons)
 	overhead := OverheadOf(p.daemons, require.Set{}, p.settings.Known) // the same on all nodes unless DaemonSets select by labels
@@ -110,7 +110,7 @@ func (p *Pool) compileTypes(s *model.Snapshot, v *Volumes, reservations reservat
 			if byLabels {
 				overhead = OverheadOf(p.daemons, part.labels(), p.settings.Known)
 			}
-			part.Daemons, part.overhead, part.Room = overhead, p.intern(overhead.Requests), v.Room(t, &overhead)
+			part.Daemons, part.overhead, part.Room = overhead, p.internOverhead(overhead.Requests), v.Room(t, &overhead)
 			p.Types = append(p.Types, part)
 			p.Reserves = p.Reserves || part.Reservation != nil && !part.Reservation.Commitment
 		}
@@ -126,8 +126,8 @@ func (p *Pool) compileTypes(s *model.Snapshot, v *Volumes, reservations reservat
 	}
 }
 
-// intern returns the index in p.overheads of equal requests. If there are none, it adds them.
-func (p *Pool) intern(requests model.Resources) int {
+// internOverhead returns the index in p.overheads of equal requests. If there are none, it adds them.
+func (p *Pool) internOverhead(requests model.Resources) int {
 	equal := func(r model.Resources) bool { return maps.Equal(r, requests) }
 	if i := slices.IndexFunc(p.overheads, equal); i >= 0 {
 		return i

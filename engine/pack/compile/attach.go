@@ -47,10 +47,10 @@ func (p *Problem) Attach(a Attachments, pods []*model.Pod) int {
 	return len(pods)
 }
 
-// limitInFlight sets Volumes of a node in flight. The limits are what compileInFlight left in the volume dimensions of Room: the
-// least number of volumes, besides those of DaemonSets, of any type that the node may become. limitInFlight then sets these
-// dimensions to ManyVolumes.
-func limitInFlight(c *compiler, n *Node) {
+// setVolumesInFlight sets Volumes of a node in flight. The limits are what compileInFlight left in the volume dimensions of
+// Room: the least number of volumes, besides those of DaemonSets, of any type that the node may become. setVolumesInFlight then
+// sets these dimensions to ManyVolumes.
+func setVolumesInFlight(c *compiler, n *Node) {
 	n.Volumes = Attachments{left: map[string]int{}, attached: map[catalog.VolumeKey]bool{}}
 	for driver, dimension := range c.Volumes.At {
 		n.Volumes.left[driver] = int(n.Room[dimension])
@@ -66,9 +66,9 @@ func ignoreAttachments(c *compiler, n *Node) {
 	}
 }
 
-// limitLaunched sets Volumes of a node that has an instance. daemons are the DaemonSets with volumes that may run on the node. The
-// volumes of those without a pod there yet count as attached.
-func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
+// setVolumesLaunched sets Volumes of a node that has an instance. daemons are the DaemonSets with volumes that may run on the
+// node. The volumes of those without a pod there yet count as attached.
+func setVolumesLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 	n.Volumes = Attachments{left: attachLimits(c, n.Node), attached: map[catalog.VolumeKey]bool{}}
 	if len(n.Volumes.left) == 0 {
 		return

@@ -66,7 +66,7 @@ func (s *Spec) Last() *Stage { return &s.Stages[len(s.Stages)-1] }
 func (s *Spec) placementRank() int {
 	rank := 1
 	for i := range s.Rules {
-		if r := &s.Rules[i]; r.Kind == topology.Near && !r.Soft {
+		if r := &s.Rules[i]; r.Kind == topology.Affinity && !r.Soft {
 			if r.Term.Key == corev1.LabelHostname {
 				return 0
 			}
@@ -105,7 +105,7 @@ func classify(c *compiler) {
 		}
 		return b
 	})
-	tried := shareWork(c, sets, read, found.firsts)
+	tried := shareWork(c, sets, setOf, read, found.firsts)
 	specs := map[string]*Spec{}
 	c.Classes = make([]*Class, len(found.texts))
 	for id, first := range found.firsts {
@@ -163,12 +163,25 @@ func sortClasses(c *compiler) {
 	}
 }
 
-// rulesOf returns the pod's affinity, anti-affinity and spread constraints, including default ones. If
-// Settings.IgnorePreferences is set, it omits preferences.
+// maxPreferences is the largest number of preferences of a pod about other pods that are considered, and the largest number of its
+// preferred node affinity terms.
+const maxPreferences = 16
+
+// rulesOf returns the pod's affinity, anti-affinity and spread constraints, including default ones. Of preferences, it returns
+// maxPreferences at most: spread first, then those with the largest weights. If Settings.IgnorePreferences is set, it returns none.
 func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 	rules := topology.Of(pod.Object, c.namespaces, c.defaultsOf(pod))
-	if c.Settings.IgnorePreferences {
-		rules = slices.DeleteFunc(rules, func(r topology.Rule) bool { return r.Soft })
+	hard := slices.IndexFunc(rules, func(r topology.Rule) bool { return r.Soft }) // preferences are last
+	switch {
+	case hard < 0:
+	case c.Settings.IgnorePreferences:
+		rules = rules[:hard]
+	case len(rules)-hard > maxPreferences:
+		slices.SortStableFunc(rules[hard:], func(a, b topology.Rule) int {
+			isSpread := func(r topology.Rule) int { return int(encode.Bool(r.Kind == topology.Spread)) }
+			return cmp.Or(isSpread(b)-isSpread(a), cmp.Compare(b.Weight, a.Weight))
+		})
+		rules = slices.Clone(rules[:hard+maxPreferences])
 	}
 	return rules
 }

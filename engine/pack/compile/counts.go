@@ -28,16 +28,16 @@ type GroupCount struct {
 	// Eligible says whether the domain has, or may get, a node on which the group counts pods. As in kube-scheduler, only
 	// eligible domains count for the global minimum. It is set only for groups of spread over labels that nodes share.
 	Eligible []bool
-	// Total is 0 if the group counts no pod in any domain, and above 0 if it may count one. Only IsFirst uses it.
-	Total int
+	// MayExist says that the group counts a pod or may count one, in any domain. Only IsFirst uses it.
+	MayExist bool
 }
 
 // NoLimit is the value of Limit in a domain without a limit.
 const NoLimit = math.MaxInt32
 
-// count sets Problem.Counts to the running pods, the expected DaemonSet pods and the host ports in use. Affinity does not
+// setCounts sets Problem.Counts to the running pods, the expected DaemonSet pods and the host ports in use. Affinity does not
 // count pods on a node that is being deleted.
-func count(c *compiler) {
+func setCounts(c *compiler) {
 	c.Counts = &Counts{problem: c.Problem, groups: make([]GroupCount, len(c.Groups))}
 	if len(c.Groups) == 0 {
 		return
@@ -67,22 +67,22 @@ func count(c *compiler) {
 			groups = c.groupsOf(groups, pod)
 			for _, i := range groups {
 				kind := c.Groups[i].Kind // kube-scheduler's spread does not count terminating pods
-				if pod.Terminating() && kind == topology.Spread || n.Deleting && kind == topology.Near {
+				if pod.Terminating() && kind == topology.Spread || n.Deleting && kind == topology.Affinity {
 					continue
 				}
-				c.Counts.AddOn(i, n, 1, true)
+				c.Counts.AddOn(i, n, 1)
 			}
-			if len(c.groupsByTerm[portTerm]) > 0 {
+			if len(c.ports.group) > 0 {
 				countPorts(c, n, catalog.PortsOf(&pod.Object.Spec))
 			}
 		}
 		countPorts(c, n, n.Ports)
-		c.Counts.repel(n, c.repelled[n.Name])
+		c.Counts.exclude(n, c.excluded[n.Name])
 		countExpected(c, n)
 	}
 	for i, g := range c.Groups {
-		if g.Kind == topology.Near && len(c.OnNewNodes(g.Daemons)) > 0 {
-			c.Counts.groups[i].Total++ // a new node may run such a pod, so pods cannot satisfy the affinity by themselves
+		if g.Kind == topology.Affinity && len(c.OnNewNodes(g.Daemons)) > 0 {
+			c.Counts.groups[i].MayExist = true // a new node may run such a pod, so pods cannot satisfy the affinity by themselves
 		}
 	}
 }
@@ -93,18 +93,18 @@ func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 	if n.Index < 0 {
 		return
 	}
+	var groups []int
 	for _, q := range ports {
-		for _, g := range c.groupsByTerm[portTerm] {
-			if q.Conflicts(c.Groups[g].Port) {
-				c.Counts.groups[g].Present[n.Index]++
-			}
+		groups = c.ports.appendConflicts(groups[:0], q)
+		for _, g := range groups {
+			c.Counts.groups[g].Present[n.Index]++
 		}
 	}
 }
 
-// repel sets Limit of the groups to 0 in each domain that n has or may get, because required anti-affinity of a pod on n
+// exclude sets Limit of the groups to 0 in each domain that n has or may get, because required anti-affinity of a pod on n
 // excludes their pods.
-func (c *Counts) repel(n *Node, groups []int) {
+func (c *Counts) exclude(n *Node, groups []int) {
 	for _, g := range groups {
 		for _, d := range c.problem.DomainsOf(n, c.problem.Groups[g].Key) {
 			c.groups[g].Limit[d] = 0
@@ -139,14 +139,14 @@ func (c *Counts) markNode(group int, n *Node) {
 	}
 }
 
-// IsEligible reports whether the group is certain to count pods on n.
-func (p *Problem) IsEligible(g *Group, n *Node) bool {
-	return tolerates(g, n) && !g.Lacks(n.Domain) && (g.Filter.Terms == nil || p.Meets(n, g.Filter.Terms))
+// SurelyCounts reports whether the group is certain to count pods on n.
+func (p *Problem) SurelyCounts(g *Group, n *Node) bool {
+	return tolerates(g, n) && !g.LacksLabel(n.Domain) && (g.Filter.Terms == nil || p.Meets(n, g.Filter.Terms))
 }
 
-// MayCount reports whether the group may count pods on n. If n has an instance, it equals IsEligible.
+// MayCount reports whether the group may count pods on n. If n has an instance, it equals SurelyCounts.
 func (p *Problem) MayCount(g *Group, n *Node) bool {
-	return p.IsEligible(g, n) || n.InFlight && tolerates(g, n) && !g.Lacks(n.Domain) && p.MayMeet(g.Filter.Terms, n.MayHave)
+	return p.SurelyCounts(g, n) || n.InFlight && tolerates(g, n) && !g.LacksLabel(n.Domain) && p.MayMeet(g.Filter.Terms, n.MayHave)
 }
 
 // tolerates reports whether the group counts pods on n in spite of the taints of n.
@@ -169,21 +169,21 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 // exception). If it is nil, no pod may.
 func (c *Counts) Allows(class *Class, r *Rule, d int, mayBeFirst func(*Class, *Rule) bool) int {
 	if d < 0 {
-		if r.Kind == topology.Apart && d == Outside {
+		if r.Kind == topology.AntiAffinity && d == Outside {
 			return math.MaxInt32
 		}
 		return 0
 	}
 	counts := &c.groups[r.Group]
 	switch r.Kind {
-	case topology.Apart:
+	case topology.AntiAffinity:
 		switch {
 		case counts.Present[d] > 0:
 			return 0
 		case r.Self:
 			return 1
 		}
-	case topology.Near:
+	case topology.Affinity:
 		if counts.Present[d] == 0 && (mayBeFirst == nil || !mayBeFirst(class, r)) {
 			return 0
 		}
@@ -202,8 +202,8 @@ func (c *Counts) Allows(class *Class, r *Rule, d int, mayBeFirst func(*Class, *R
 // IsFirst reports whether kube-scheduler's first-pod exception applies to an affinity rule: the pod satisfies its
 // affinity by itself. The pod must match the rule itself, and no other pod may match any required affinity of the pod.
 func (c *Counts) IsFirst(r *Rule) bool {
-	return r.Self && c.groups[r.Group].Total == 0 &&
-		!slices.ContainsFunc(r.Affinity, func(group int) bool { return c.groups[group].Total > 0 })
+	return r.Self && !c.groups[r.Group].MayExist &&
+		!slices.ContainsFunc(r.Affinity, func(group int) bool { return c.groups[group].MayExist })
 }
 
 // globalMinimum returns the minimum number of the group's pods over all eligible domains, as in kube-scheduler. The
@@ -249,8 +249,8 @@ func (c *Counts) Spare(group, d int) int {
 	return math.MaxInt32
 }
 
-// Add counts n pods of the group in domain d. certain says that they are certain to be in d and to be counted. If d is
-// Unsettled, Add counts them only in Total, and for an anti-affinity group also in Present of every domain. If d is
+// Add counts n pods of the group in domain d, at least 1. certain says that they are certain to be in d and to be counted. If
+// d is Unsettled, Add only sets MayExist, and for an anti-affinity group counts them in Present of every domain. If d is
 // Outside, it does not count them.
 func (c *Counts) Add(group, d, n int, certain bool) {
 	counts := &c.groups[group]
@@ -260,10 +260,10 @@ func (c *Counts) Add(group, d, n int, certain bool) {
 			counts.Certain[d] += int32(n)
 		}
 		counts.Present[d] += int32(n)
-		counts.Total += n
+		counts.MayExist = true
 	case d == Unsettled:
-		counts.Total += n
-		if c.problem.Groups[group].Kind == topology.Apart {
+		counts.MayExist = true
+		if c.problem.Groups[group].Kind == topology.AntiAffinity {
 			for i := range counts.Present {
 				counts.Present[i] += int32(n)
 			}
@@ -271,22 +271,24 @@ func (c *Counts) Add(group, d, n int, certain bool) {
 	}
 }
 
-// AddOn counts pods of the group on node n, if the group may count pods there. certain says that the pods are certain to
-// be on n. Pods that are not certain are possible in each domain that n has or may get, and so are pods on a node whose
-// domain is Unsettled. Affinity counts such pods only in Total. If n takes no new pods, groups over the hostname count all
-// pods only in Total, because n is no domain.
-func (c *Counts) AddOn(group int, n *Node, pods int, certain bool) {
+// AddOn counts pods of the group, at least 1, on node n, if the group may count pods there.
+func (c *Counts) AddOn(group int, n *Node, pods int) { c.addOn(group, n, pods, true) }
+
+// addOn is AddOn. certain says that the pods are certain to be on n. Pods that are not certain are possible in each domain
+// that n has or may get, and so are pods on a node whose domain is Unsettled. For such pods, affinity only sets MayExist. If
+// n takes no new pods, groups over the hostname only set MayExist, because n is no domain.
+func (c *Counts) addOn(group int, n *Node, pods int, certain bool) {
 	p, g, counts := c.problem, c.problem.Groups[group], &c.groups[group]
 	if !p.MayCount(g, n) {
 		return
 	}
 	if g.Key == HostKey || n.Domain(g.Key) != Outside {
-		counts.Total += pods
+		counts.MayExist = true
 	}
 	certain = certain && n.Domain(g.Key) >= 0
-	counted := certain && (!n.InFlight || p.IsEligible(g, n))
+	counted := certain && (!n.InFlight || p.SurelyCounts(g, n))
 	for _, d := range p.DomainsOf(n, g.Key) {
-		if certain || g.Kind != topology.Near {
+		if certain || g.Kind != topology.Affinity {
 			counts.Present[d] += int32(pods)
 		}
 		if counted {
@@ -299,7 +301,7 @@ func (c *Counts) AddOn(group int, n *Node, pods int, certain bool) {
 // so that no other pod of the rule's group can be placed in d. Otherwise, or if d is Outside or Unsettled, it changes
 // nothing.
 func (c *Counts) Reserve(r *Rule, d int) {
-	if r.Kind != topology.Apart || r.Soft || d < 0 {
+	if r.Kind != topology.AntiAffinity || r.Soft || d < 0 {
 		return
 	}
 	counts := &c.groups[r.Group]

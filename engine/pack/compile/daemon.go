@@ -35,29 +35,29 @@ type Daemon struct {
 	// Selects are the terms of its node selector and node affinity, with current label names. Its pods run only on nodes
 	// that meet at least one of them.
 	Selects []require.Set
-	// Members are the groups that count its pods. Repels are the groups of the pods that its required anti-affinity
+	// Members are the groups that count its pods. Excludes are the groups of the pods that its required anti-affinity
 	// selects.
-	Members, Repels []int
+	Members, Excludes []int
 }
 
-// readDaemons sets Problem.Daemons with Selects and Repels of each, and Group.RepelledBy.
-func readDaemons(c *compiler) {
+// compileDaemons sets Problem.Daemons with Selects and Excludes of each, and Group.ExcludedBy.
+func compileDaemons(c *compiler) {
 	for i, m := range c.Snapshot.Daemons() {
-		d := &Daemon{Daemon: m, Repels: c.repelledBy(m.Pod)}
+		d := &Daemon{Daemon: m, Excludes: c.addExcludedGroups(m.Pod)}
 		d.Selects, _ = catalog.DaemonTerms(&m.Pod.Object.Spec)
 		for i, t := range d.Selects {
 			d.Selects[i] = t.Normalize(c.Settings.Labels.Aliases)
 		}
-		for _, g := range d.Repels {
-			c.Groups[g].RepelledBy = append(c.Groups[g].RepelledBy, i)
+		for _, g := range d.Excludes {
+			c.Groups[g].ExcludedBy = append(c.Groups[g].ExcludedBy, i)
 		}
 		c.Daemons = append(c.Daemons, d)
 	}
 }
 
-// joinDaemons sets Daemon.Members, Daemon.Certain and Group.Daemons. It sets c.Daemons to nil if the DaemonSets affect no
+// linkDaemons sets Daemon.Members, Daemon.Certain and Group.Daemons. It sets c.Daemons to nil if the DaemonSets affect no
 // pods to plan.
-func joinDaemons(c *compiler) {
+func linkDaemons(c *compiler) {
 	relevant := false
 	for i, d := range c.Daemons {
 		d.Members = c.groupsOf(nil, d.Pod)
@@ -65,7 +65,7 @@ func joinDaemons(c *compiler) {
 		for _, m := range d.Members {
 			c.Groups[m].Daemons = append(c.Groups[m].Daemons, i)
 		}
-		relevant = relevant || len(d.Members)+len(d.Repels) > 0
+		relevant = relevant || len(d.Members)+len(d.Excludes) > 0
 	}
 	if !relevant {
 		c.Daemons = nil
@@ -78,7 +78,7 @@ func isCertain(c *compiler, d *Daemon) bool {
 	ports := catalog.PortsOf(spec)
 	return !slices.ContainsFunc(topology.Of(d.Pod.Object, c.namespaces, nil), func(r topology.Rule) bool { return !r.Soft }) &&
 		!slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) &&
-		!slices.ContainsFunc(d.Members, func(m int) bool { return c.Groups[m].repelled }) &&
+		!slices.ContainsFunc(d.Members, func(m int) bool { return c.Groups[m].excluded }) &&
 		!slices.ContainsFunc(c.Daemons, func(o *Daemon) bool {
 			return o != d && catalog.PortsConflict(ports, catalog.PortsOf(&o.Pod.Object.Spec))
 		})
@@ -131,9 +131,9 @@ func countExpected(c *compiler, n *Node) {
 		d := c.Daemons[x.Index]
 		certain := d.Certain && x.Certain && n.Index >= 0 && !portTaken(c, d, n)
 		for _, m := range d.Members {
-			c.Counts.AddOn(m, n, 1, certain)
+			c.Counts.addOn(m, n, 1, certain)
 		}
-		c.Counts.repel(n, d.Repels)
+		c.Counts.exclude(n, d.Excludes)
 	}
 }
 
@@ -149,7 +149,7 @@ func portTaken(c *compiler, d *Daemon, n *Node) bool {
 // that nodes share counts.
 func (p *Problem) countedOnNewNodes(r *Rule) []string {
 	g := p.Groups[r.Group]
-	if g.Kind == topology.Near || !p.onNewNodes(g) {
+	if g.Kind == topology.Affinity || !p.onNewNodes(g) {
 		return nil
 	}
 	return p.OnNewNodes(g.Daemons)
@@ -179,7 +179,7 @@ func refuseDaemonRules(c *compiler, class *Class) model.Verdict {
 	}
 	for _, m := range class.Members {
 		g := c.Groups[m]
-		if names := c.OnNewNodes(g.RepelledBy); len(names) > 0 && g.Key != HostKey && c.onNewNodes(g) {
+		if names := c.OnNewNodes(g.ExcludedBy); len(names) > 0 && g.Key != HostKey && c.onNewNodes(g) {
 			return refusal(model.CauseOthersAffinity, g, names[0])
 		}
 	}
@@ -208,7 +208,7 @@ func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 	counted := true // whether each affinity rule over the hostname counts DaemonSet pods
 	for _, r := range stage.PerNode {
 		g := c.Groups[r.Group]
-		if r.Kind != topology.Near {
+		if r.Kind != topology.Affinity {
 			avoid = append(avoid, g.Daemons...)
 			continue
 		}
@@ -216,7 +216,7 @@ func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 		oneOf = append(oneOf, slices.DeleteFunc(slices.Clone(g.Daemons), func(i int) bool { return !c.Daemons[i].Certain }))
 	}
 	for _, m := range s.NodeMembers {
-		avoid = append(avoid, c.Groups[m].RepelledBy...)
+		avoid = append(avoid, c.Groups[m].ExcludedBy...)
 	}
 	slices.Sort(avoid)
 	avoid = slices.Compact(avoid)

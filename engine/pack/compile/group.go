@@ -29,11 +29,12 @@ type Group struct {
 	Classes []*Class
 	// Port is the host port of a group that counts the pods with conflicting host ports. Other groups have the zero Port.
 	Port catalog.Port
-	// Daemons are the indices in Problem.Daemons of the DaemonSets whose pods the group counts. RepelledBy are those whose
+	// Daemons are the indices in Problem.Daemons of the DaemonSets whose pods the group counts. ExcludedBy are those whose
 	// required anti-affinity selects the pods that it counts.
-	Daemons, RepelledBy []int
+	Daemons, ExcludedBy []int
 
-	repelled bool // required anti-affinity of a running pod or of a DaemonSet selects the pods that it counts
+	excluded          bool // required anti-affinity of a running pod or of a DaemonSet selects the pods that it counts
+	requiredByPlanned bool // some pod to plan has a required constraint with this group
 }
 
 // A groupKey identifies a group: by the number of its term (portTerm for host ports), its fields, and encoded OtherKeys.
@@ -49,7 +50,7 @@ type groupKey struct {
 const portTerm = -1
 
 // groupsOf returns the indices of the groups that count the pod, rising, without those of host ports. Spread groups count
-// only some of these pods, see joinSpec. It overwrites out.
+// only some of these pods, see linkSpec. It overwrites out.
 func (c *compiler) groupsOf(out []int, pod *model.Pod) []int {
 	out = out[:0]
 	c.selecting = c.book.Selecting(c.selecting[:0], pod.Object.Namespace, pod.Object.Labels)
@@ -73,7 +74,9 @@ func (c *compiler) groupOf(r *topology.Rule, s *Spec, t *catalog.Tolerations) in
 	if r.Kind == topology.Spread && !r.Soft {
 		g.OtherKeys = c.otherSpreadKeys(s, g.Key)
 	}
-	return c.addGroup(c.book.Number(r.Term), g)
+	i := c.addGroup(c.book.Number(r.Term), g)
+	c.Groups[i].requiredByPlanned = c.Groups[i].requiredByPlanned || g.Hard
+	return i
 }
 
 // otherSpreadKeys returns the indices of the topology keys of the required spread constraints of s except own, rising.
@@ -98,87 +101,93 @@ func (c *compiler) addGroup(term int, g *Group) int {
 		i = len(c.Groups)
 		c.groupAt[key] = i
 		c.Groups = append(c.Groups, g)
-		c.groupsByTerm[term] = append(c.groupsByTerm[term], i)
+		if term == portTerm {
+			c.ports.add(g.Port, i)
+		} else {
+			c.groupsByTerm[term] = append(c.groupsByTerm[term], i)
+		}
 	}
 	c.Groups[i].Hard = c.Groups[i].Hard || g.Hard
 	return i
 }
 
-// repelledBy returns the indices of the groups of the pods that required anti-affinity of the pod selects, and adds new ones.
-// Such pods must not be placed in the domain of the pod's node, by the topology key of the group.
-func (c *compiler) repelledBy(pod *model.Pod) []int {
+// addExcludedGroups adds a group for each term of the pod's required anti-affinity, unless there is one, and marks it as
+// excluded. It returns the indices of these groups. Pods that they count must not be placed in the domain of the pod's node.
+func (c *compiler) addExcludedGroups(pod *model.Pod) []int {
 	var out []int
-	for _, t := range topology.Bans(pod.Object, c.namespaces) {
-		i := c.addGroup(c.book.Number(t), &Group{Kind: topology.Apart, Key: c.keyOf(t.Key), Hard: true})
-		c.Groups[i].repelled = true
+	for _, t := range topology.AntiAffinityTerms(pod.Object, c.namespaces) {
+		i := c.addGroup(c.book.Number(t), &Group{Kind: topology.AntiAffinity, Key: c.keyOf(t.Key), Hard: true})
+		c.Groups[i].excluded = true
 		out = append(out, i)
 	}
 	return out
 }
 
-// findRepulsions sets repelled from the required anti-affinity of the running pods. Displaced pods are left out, because their nodes
-// get no pods. But they run until they are evicted and may keep DaemonSet pods off other nodes, so their groups count as repelled.
-func (c *compiler) findRepulsions() {
+// findExclusions sets c.excluded from the required anti-affinity of the running pods, and adds the groups of the pods that it
+// selects. c.excluded leaves out displaced pods, because their nodes get no pods. But they run until they are evicted and may
+// keep DaemonSet pods off other nodes. So their groups are marked as excluded too.
+func (c *compiler) findExclusions() {
 	seen := map[string][]int{}
 	var buf []byte
-	for _, n := range model.Repelling(c.Snapshot) {
-		for _, pod := range n.Repelling {
-			terms := topology.RequiredApart(pod.Object)
+	for _, n := range model.NodesWithAntiAffinity(c.Snapshot) {
+		for _, pod := range n.WithAntiAffinity {
+			terms := topology.RequiredAntiAffinity(pod.Object)
 			buf = encode.Messages(encode.String(buf[:0], pod.Object.Namespace), terms)
 			for i := range terms {
 				buf = appendValues(buf, pod.Object, terms[i].MatchLabelKeys, terms[i].MismatchLabelKeys)
 			}
 			groups, ok := seen[string(buf)]
 			if !ok {
-				groups = c.repelledBy(pod)
+				groups = c.addExcludedGroups(pod)
 				seen[string(buf)] = groups
 			}
 			if !c.displaced[pod.Key] {
-				c.repelled[n.Name] = append(c.repelled[n.Name], groups...)
+				c.excluded[n.Name] = append(c.excluded[n.Name], groups...)
 			}
 		}
 	}
 }
 
-// joinGroups sets Spec.Members, NodeMembers and Free, Group.Classes, and what joinDaemons sets. It must run after classify.
+// linkSpecs sets Members, NodeMembers and Free of the specs of classes that are not refused. It must run after classify.
 //
 // Of the pods to plan, a spread group counts only those that have rules or host ports, or that required affinity or
 // anti-affinity selects. All others (Spec.Free) come last in the order of the plan, so that they cannot violate the spread
 // of pods placed before.
-func (c *compiler) joinGroups() {
+func (c *compiler) linkSpecs() {
 	var groups []int
 	for _, s := range c.specs {
 		if len(s.Stages) > 0 { // pods of a spec without stages are refused
 			groups = c.groupsOf(groups, s.Pod)
-			c.joinSpec(s, groups)
+			c.linkSpec(s, groups)
 		}
 	}
+}
+
+// linkClasses sets Group.Classes of affinity groups. No class may be refused by rules about other pods to plan after that.
+func (c *compiler) linkClasses() {
 	for _, class := range c.Classes {
 		for _, m := range class.Members {
-			if g := c.Groups[m]; g.Kind == topology.Near && class.Refused.OK() {
+			if g := c.Groups[m]; g.Kind == topology.Affinity && class.Refused.OK() {
 				g.Classes = append(g.Classes, class)
 			}
 		}
 	}
-	joinDaemons(c)
 }
 
-// joinSpec finds the topology groups that count the pods of s, and stores them in s.Members and s.NodeMembers. It also sets
-// s.Free. groups is the result of groupsOf.
-func (c *compiler) joinSpec(s *Spec, groups []int) {
+// linkSpec sets Members, NodeMembers and Free of s. groups is the result of groupsOf.
+func (c *compiler) linkSpec(s *Spec, groups []int) {
 	s.Free = len(s.Rules) == 0 && len(s.Ports) == 0 &&
 		!slices.ContainsFunc(groups, func(i int) bool { return c.Groups[i].Kind != topology.Spread && c.Groups[i].Hard })
 	for _, i := range groups {
-		if c.Groups[i].Kind != topology.Spread || !s.Free && c.bothSatisfiable(s.Required, c.Groups[i].Filter.Terms) {
+		if c.Groups[i].Kind != topology.Spread || !s.Free && c.canMeetBoth(s.Required, c.Groups[i].Filter.Terms) {
 			s.Members = append(s.Members, i)
 		}
 	}
-	for _, i := range c.groupsByTerm[portTerm] {
-		if slices.ContainsFunc(s.Ports, c.Groups[i].Port.Conflicts) {
-			s.Members = append(s.Members, i)
-		}
+	for _, q := range s.Ports {
+		s.Members = c.ports.appendConflicts(s.Members, q)
 	}
 	slices.Sort(s.Members)
+	s.Members = slices.Compact(s.Members) // two ports may conflict with the same port
 	for _, m := range s.Members {
 		if c.Groups[m].Key == HostKey {
 			s.NodeMembers = append(s.NodeMembers, m)
@@ -186,9 +195,9 @@ func (c *compiler) joinSpec(s *Spec, groups []int) {
 	}
 }
 
-// bothSatisfiable reports whether some node can meet both a and b. Every node meets a nil b.
-func (c *compiler) bothSatisfiable(a, b *catalog.NodeTerms) bool {
-	return b == nil || a == b || c.Intern.BothMeet(a, b) != nil
+// canMeetBoth reports whether some node can meet both a and b. Every node meets a nil b.
+func (c *compiler) canMeetBoth(a, b *catalog.NodeTerms) bool {
+	return b == nil || a == b || c.Intern.IntersectTerms(a, b) != nil
 }
 
 // namespaceIndex returns a function that returns the names of the namespaces that a label selector selects.
@@ -204,8 +213,8 @@ func namespaceIndex(s *model.Snapshot) topology.Namespaces {
 	}
 }
 
-// Lacks reports whether a node lacks a label of OtherKeys, so that the group counts no pods on it. domain returns the
+// LacksLabel reports whether a node lacks a label of OtherKeys, so that the group counts no pods on it. domain returns the
 // node's domain of a key.
-func (g *Group) Lacks(domain func(key int) int) bool {
+func (g *Group) LacksLabel(domain func(key int) int) bool {
 	return slices.ContainsFunc(g.OtherKeys, func(key int) bool { return key != HostKey && domain(key) == Outside })
 }

@@ -23,7 +23,7 @@ func intern(n int, encode func(b []byte, item int) []byte) *interner {
 	for k := range parts {
 		from, to := k*n/parts, (k+1)*n/parts
 		all[k] = &interner{numbers: numbers[from:to], number: make(map[string]int, (to-from)/4)}
-		waits[k] = Aside(func() { all[k].encode(from, encode) })
+		waits[k] = Async(func() { all[k].encode(from, encode) })
 	}
 	waits[0]()
 	for k, part := range all[1:] {

@@ -59,8 +59,8 @@ func (c *compiler) keyOf(label string) int {
 	return i
 }
 
-// findReach sets Reach, Open and MayLack of each key except HostKey.
-func (c *compiler) findReach() {
+// setReach sets Reach, Open and MayLack of each key except HostKey.
+func (c *compiler) setReach() {
 	for i, k := range c.Keys {
 		if i == HostKey {
 			continue

@@ -49,7 +49,7 @@ func (n *Node) Domain(key int) int {
 
 // IsNominated reports whether the pod is nominated to, or was planned for, the node or its NodeClaim.
 func (n *Node) IsNominated(s *model.Snapshot, pod *model.Pod) bool {
-	name := s.PromiseOf(pod)
+	name := s.TargetOf(pod)
 	return name != "" && (name == n.Name || n.Claim != nil && name == n.Claim.Name)
 }
 
@@ -59,7 +59,7 @@ func compileNodes(c *compiler) {
 	least := leastDemand(c)
 	var closed []*Node
 	for m := range c.Snapshot.NodesInOrder() {
-		if len(c.Groups) == 0 && m.Launched() && (m.Deleting || lacks(c, m, least)) {
+		if len(c.Groups) == 0 && m.Launched() && (m.Deleting || isFull(c, m, least)) {
 			continue
 		}
 		n := &Node{Node: m, Index: -1}
@@ -95,8 +95,8 @@ func leastDemand(c *compiler) []int64 {
 	return least
 }
 
-// lacks reports whether the node has less free capacity than least of some resource.
-func lacks(c *compiler, n *model.Node, least []int64) bool {
+// isFull reports whether the node has less free capacity than least of some resource.
+func isFull(c *compiler, n *model.Node, least []int64) bool {
 	for i, name := range c.Dimensions.Names[:c.Dimensions.Plain] {
 		if least[i] > n.FreeOf(name) {
 			return true
@@ -141,19 +141,19 @@ func compileInFlight(c *compiler, n *Node) bool {
 	for d := range used {
 		n.Room[d] -= used[d]
 	}
-	limitInFlight(c, n)
+	setVolumesInFlight(c, n)
 	n.MayHave = unionOfLabels(types, n.MayHave)
 	if !c.Snapshot.Closed(n.Node) {
 		n.Index = 0 // until compileNodes numbers the nodes
 	}
-	locate(c, n)
+	setDomains(c, n)
 	return true
 }
 
 // compileLaunched sets the fields of a node that has an instance. Index stays -1 if no pod can be placed on the node.
 // least is the result of leastDemand.
 func compileLaunched(c *compiler, n *Node, least []int64) {
-	locate(c, n)
+	setDomains(c, n)
 	if n.Deleting {
 		return
 	}
@@ -161,7 +161,7 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	if len(c.Daemons) > 0 {
 		n.Expected = expectedDaemons(c, daemons, []require.Set{require.FromLabels(n.Labels)}, n.Node)
 	}
-	if lacks(c, n.Node, least) || c.Snapshot.Closed(n.Node) {
+	if isFull(c, n.Node, least) || c.Snapshot.Closed(n.Node) {
 		return
 	}
 	if catalog.NeedsLabels(daemons) {
@@ -177,12 +177,12 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 			return // expected DaemonSet pods need the free capacity
 		}
 	}
-	limitLaunched(c, n, overhead.WithVolumes)
+	setVolumesLaunched(c, n, overhead.WithVolumes)
 	n.Index = 0 // until compileNodes numbers the nodes
 }
 
-// locate sets Domains of the node. New label values get the next domain numbers.
-func locate(c *compiler, n *Node) {
+// setDomains sets Domains of the node. New label values get the next domain numbers.
+func setDomains(c *compiler, n *Node) {
 	if len(c.Groups) == 0 {
 		return
 	}
@@ -275,7 +275,11 @@ func daemonsOn(c *compiler, n *model.Node) []catalog.DaemonPod {
 	key := string(encode.Messages([]byte{encode.Bool(n.Registered)}, n.Taints))
 	list, known := c.daemons[key]
 	if !known {
-		list = catalog.DaemonsTolerating(c.Snapshot.Daemons(), n.Taints, c.Settings.Labels, n.Registered)
+		aliases := c.Settings.Labels.Aliases
+		if n.Registered {
+			aliases = nil // a registered node has all its labels, also under deprecated names
+		}
+		list = catalog.DaemonsTolerating(c.Snapshot.Daemons(), n.Taints, aliases)
 		c.daemons[key] = list
 	}
 	return list

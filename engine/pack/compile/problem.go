@@ -43,22 +43,23 @@ type compiler struct {
 	book       *topology.Book
 	selecting  []int // buffer of groupsOf
 	groupAt    map[groupKey]int
-	// groupsByTerm[n] are the indices of the groups of term n in book, rising. Those of portTerm have a host port.
+	// groupsByTerm[n] are the indices of the groups of term n in book, rising.
 	groupsByTerm map[int][]int
+	ports        portIndex // the groups of host ports
 	// displaced has the keys of Snapshot.Displaced. These pods do not count on the node on which they still run.
 	displaced map[string]bool
-	// repelled[n] are the indices of the groups that required anti-affinity of pods on the node with name n selects.
-	repelled map[string][]int
+	// excluded[n] are the indices of the groups that required anti-affinity of pods on the node with name n selects.
+	excluded map[string][]int
 	daemons  map[string][]catalog.DaemonPod // results of daemonsOn, by an encoding of the node's taints and Registered
 }
 
 // Compile returns the problem of placing the pods, which are in key order without duplicates.
 //
-// Each step uses results of earlier ones. The first key is the hostname, because HostKey is 0. findRepulsions and
-// readDaemons precede classify, which distinguishes pods by the labels that terms read. These three make the groups that
-// joinGroups uses. compileNodes uses the demands of all classes, and numbers the domains of nodes. findReach uses
-// the catalog, and numbers the domains of new nodes. count uses all domains and the results of markOnNewNodes.
-// finishStages uses the groups, the domains of new nodes and the results of markOnNewNodes.
+// Each step uses results of earlier ones. The first key is the hostname, because HostKey is 0. findExclusions and
+// compileDaemons precede classify, which distinguishes pods by the labels that terms read. These three make the groups that
+// linkSpecs uses. refuseForeignAffinity uses the results of linkSpecs. compileNodes uses the demands of all classes, and
+// numbers the domains of nodes. setReach uses the catalog, and numbers the domains of new nodes. setCounts uses all domains and
+// the results of markOnNewNodes. finishStages uses the groups, the domains of new nodes and the results of markOnNewNodes.
 func Compile(s *model.Snapshot, o catalog.Settings, pods []*model.Pod) *Problem {
 	d := catalog.NewDimensions(pods)
 	c := &compiler{
@@ -66,18 +67,21 @@ func Compile(s *model.Snapshot, o catalog.Settings, pods []*model.Pod) *Problem 
 			Snapshot: s, Settings: o, Dimensions: d, Volumes: catalog.NewVolumes(s, d, pods), Intern: catalog.NewInterner(),
 		},
 		pods: pods, namespaces: namespaceIndex(s), softTaints: softTaints(s), book: topology.NewBook(),
-		groupAt: map[groupKey]int{}, groupsByTerm: map[int][]int{}, displaced: map[string]bool{}, repelled: map[string][]int{},
+		groupAt: map[groupKey]int{}, groupsByTerm: map[int][]int{}, displaced: map[string]bool{}, excluded: map[string][]int{},
 		daemons: map[string][]catalog.DaemonPod{},
 	}
 	for _, pod := range s.Displaced() {
 		c.displaced[pod.Key] = true
 	}
 	c.keyOf(corev1.LabelHostname)
-	wait := Aside(func() { c.Catalog = catalog.Compile(s, c.Volumes, o) })
-	c.findRepulsions()
-	readDaemons(c)
+	wait := Async(func() { c.Catalog = catalog.Compile(s, c.Volumes, o) })
+	c.findExclusions()
+	compileDaemons(c)
 	classify(c)
-	c.joinGroups()
+	c.linkSpecs()
+	refuseForeignAffinity(c)
+	c.linkClasses()
+	linkDaemons(c)
 	compileNodes(c)
 	wait()
 	if o.Slack > 0 {
@@ -87,9 +91,9 @@ func Compile(s *model.Snapshot, o catalog.Settings, pods []*model.Pod) *Problem 
 		}
 		c.Catalog.LeaveSlack(o.Slack, demands)
 	}
-	c.findReach()
+	c.setReach()
 	markOnNewNodes(c)
-	count(c)
+	setCounts(c)
 	finishStages(c)
 	return c.Problem
 }
@@ -98,19 +102,4 @@ func Compile(s *model.Snapshot, o catalog.Settings, pods []*model.Pod) *Problem 
 func softTaints(s *model.Snapshot) bool {
 	soft := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule }
 	return model.SoftlyTainted(s) || slices.ContainsFunc(s.Pools(), func(p *model.Pool) bool { return slices.ContainsFunc(p.Taints, soft) })
-}
-
-// Aside starts work in another goroutine. The caller must call wait before it reads results of work. If work panics,
-// wait panics with the same value.
-func Aside(work func()) (wait func()) {
-	done := make(chan any, 1)
-	go func() {
-		defer func() { done <- recover() }()
-		work()
-	}()
-	return func() {
-		if failure := <-done; failure != nil {
-			panic(failure)
-		}
-	}
 }

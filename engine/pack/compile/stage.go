@@ -25,7 +25,7 @@ type Stage struct {
 	OverDomains, PerNode []Rule
 	// Keys are the indices of the topology keys, rising, whose domain must be chosen before a pod gets a new node. They are
 	// the keys (Group.Key, OtherKeys) of the groups of OverDomains, and of the groups with required rules that count the
-	// pods, except the hostname.
+	// pods, except the hostname and the keys of groups of which Terms exclude domains, see avoidDomains.
 	Keys []int
 	// Daemons excludes new nodes on which DaemonSet pods would violate the rules. It is nil if it excludes none.
 	// DaemonAffinity also excludes nodes without DaemonSet pods that meet all affinity of the stage over the hostname. It is
@@ -56,18 +56,21 @@ func (s *Stage) Rules(yield func(*Rule) bool) {
 	}
 }
 
-// HasNear reports whether the stage has affinity over the hostname.
-func (s *Stage) HasNear() bool {
-	return slices.ContainsFunc(s.PerNode, func(r Rule) bool { return r.Kind == topology.Near })
+// HasHostAffinity reports whether the stage has affinity over the hostname.
+func (s *Stage) HasHostAffinity() bool {
+	return slices.ContainsFunc(s.PerNode, func(r Rule) bool { return r.Kind == topology.Affinity })
 }
+
+// maxRequired is the largest number of required node affinity terms that a stage with preferred node affinity has.
+const maxRequired = 64
 
 // compileStages sets Stages and Required of s. The verdict is the reason why no node can take the pods in this
 // plan, or OK.
 //
 // Preferences are dropped from stage to stage in Karpenter's order: pod affinity, pod anti-affinity, node affinity, then
 // spread with ScheduleAnyway. Of one kind, the preference with the largest weight is dropped first. Of preferred node
-// affinity, a stage has only the heaviest term that is not dropped yet. If there are PreferNoSchedule taints, a last stage
-// tolerates them.
+// affinity, a stage has only the heaviest term that is not dropped yet, together with at most maxRequired required ones. If there
+// are PreferNoSchedule taints, a last stage tolerates them.
 func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	spec := &pod.Object.Spec
 	if len(spec.ResourceClaims) > 0 {
@@ -82,7 +85,7 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	if !no.OK() {
 		return no
 	}
-	tolerations := c.Intern.Tolerations(spec.Tolerations, false)
+	tolerations := c.Intern.Tolerations(spec.Tolerations)
 
 	rules := slices.Clone(s.Rules)
 	var preferred []require.Set
@@ -93,7 +96,7 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 		stage := Stage{ID: len(s.Stages), Terms: plain, Tolerations: tolerations}
 		if len(preferred) > 0 {
 			var terms []require.Set
-			for _, t := range plain.Terms {
+			for _, t := range plain.Terms[:min(len(plain.Terms), maxRequired)] {
 				terms = append(terms, t.And(preferred[0]))
 			}
 			stage.Terms = c.Intern.Terms(terms)
@@ -101,7 +104,7 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 		addRules(c, &stage, s, rules)
 		s.Stages = append(s.Stages, stage)
 		switch {
-		case dropHeaviest(&rules, topology.Near), dropHeaviest(&rules, topology.Apart):
+		case dropHeaviest(&rules, topology.Affinity), dropHeaviest(&rules, topology.AntiAffinity):
 		case len(preferred) > 0:
 			preferred = preferred[1:]
 		default:
@@ -110,7 +113,7 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	}
 	if c.softTaints {
 		last := *s.Last()
-		last.ID, last.Tolerations = len(s.Stages), c.Intern.Tolerations(spec.Tolerations, true)
+		last.ID, last.Tolerations = len(s.Stages), c.Intern.SoftTolerations(spec.Tolerations)
 		s.Stages = append(s.Stages, last)
 	}
 	return model.Verdict{}
@@ -131,8 +134,8 @@ func dropHeaviest(rules *[]topology.Rule, kind topology.Kind) bool {
 	return best >= 0
 }
 
-// preferredTerms returns the terms of preferred node affinity, by falling weight. It omits empty ones and those with
-// matchFields.
+// preferredTerms returns the terms of preferred node affinity, by falling weight, at most maxPreferences. It omits empty ones and
+// those with matchFields.
 func preferredTerms(spec *corev1.PodSpec) []require.Set {
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil {
 		return nil
@@ -141,7 +144,7 @@ func preferredTerms(spec *corev1.PodSpec) []require.Set {
 	slices.SortStableFunc(list, func(a, b corev1.PreferredSchedulingTerm) int { return cmp.Compare(b.Weight, a.Weight) })
 	var out []require.Set
 	for _, t := range list {
-		if len(t.Preference.MatchFields) == 0 && len(t.Preference.MatchExpressions) > 0 {
+		if len(out) < maxPreferences && len(t.Preference.MatchFields) == 0 && len(t.Preference.MatchExpressions) > 0 {
 			out = append(out, require.FromSelector(t.Preference.MatchExpressions))
 		}
 	}
@@ -163,7 +166,7 @@ func withVolumes(c *compiler, required *catalog.NodeTerms, pod *model.Pod) (*cat
 		for _, t := range v.Topology {
 			reachable = append(reachable, t.Normalize(c.Settings.Labels.Aliases))
 		}
-		if required = c.Intern.BothMeet(required, c.Intern.Terms(reachable)); required == nil {
+		if required = c.Intern.IntersectTerms(required, c.Intern.Terms(reachable)); required == nil {
 			return nil, model.Verdict{Rule: model.RuleVolume,
 				Subject: "volume " + v.Key + " is not reachable from any node that the pod's other volumes, nodeSelector and affinity allow"}
 		}
@@ -182,30 +185,31 @@ func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 		}
 	}
 	for _, q := range s.Ports {
-		group := c.addGroup(portTerm, &Group{Kind: topology.Apart, Key: HostKey, Port: q, Hard: true})
-		stage.PerNode = append(stage.PerNode, Rule{Rule: topology.Rule{Kind: topology.Apart, Self: true}, Group: group})
+		group := c.addGroup(portTerm, &Group{Kind: topology.AntiAffinity, Key: HostKey, Port: q, Hard: true})
+		stage.PerNode = append(stage.PerNode, Rule{Rule: topology.Rule{Kind: topology.AntiAffinity, Self: true}, Group: group})
 	}
 	var affinity []int
 	for r := range stage.Rules {
-		if r.Kind == topology.Near && !r.Soft {
+		if r.Kind == topology.Affinity && !r.Soft {
 			affinity = append(affinity, r.Group)
 		}
 	}
 	for r := range stage.Rules {
-		if r.Kind == topology.Near && !r.Soft {
+		if r.Kind == topology.Affinity && !r.Soft {
 			r.Affinity = affinity
 		}
 	}
 }
 
 // finishStages sets the fields of each stage that depend on all groups and DaemonSets: Keys, Daemons and DaemonAffinity. It
-// also removes rules by filterDaemons and refuses classes by refuseDaemonRules.
+// also removes rules by filterDaemons, narrows terms by avoidDomains, and refuses classes by refuseDaemonRules.
 func finishStages(c *compiler) {
 	for _, s := range c.specs {
 		for i := range s.Stages {
 			if len(c.Daemons) > 0 {
 				filterDaemons(c, s, &s.Stages[i])
 			}
+			avoidDomains(c, s, &s.Stages[i])
 			s.Stages[i].Keys = keysOf(c, s, &s.Stages[i])
 		}
 	}
@@ -218,7 +222,7 @@ func finishStages(c *compiler) {
 
 // keysOf returns Stage.Keys.
 func keysOf(c *compiler, s *Spec, stage *Stage) []int {
-	groups := slices.DeleteFunc(slices.Clone(s.Members), func(m int) bool { return !c.Groups[m].Hard })
+	groups := slices.DeleteFunc(slices.Clone(s.Members), func(m int) bool { return !c.Groups[m].Hard || c.isAvoided(m) })
 	for _, r := range stage.OverDomains {
 		groups = append(groups, r.Group)
 	}

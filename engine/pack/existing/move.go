@@ -34,22 +34,22 @@ func (a *Placement) isMovable(c *compile.Class) bool {
 		len(last.OverDomains) == 0 && len(last.PerNode) == 0 && last.Daemons == nil && last.DaemonAffinity == nil
 }
 
-// fewWait reports whether KeepNominated left pods unplaced, at most maxWaiting and at most as many as it placed, and no pods
-// are displaced. This happens if kube-scheduler binds pods to other nodes than planned. Such pods use the capacity that was
-// planned for other pods, and leave capacity free on the nodes for which they were planned.
-func (a *Placement) fewWait() bool {
+// mayMove reports whether MakeRoom may move nominated pods: whether KeepNominated left pods unplaced, at most maxWaiting and at
+// most as many as it placed, and no pods are displaced. This happens if kube-scheduler binds pods to other nodes than planned.
+// Such pods use the capacity that was planned for other pods, and leave capacity free on the nodes for which they were planned.
+func (a *Placement) mayMove() bool {
 	left := 0
 	for _, pods := range a.Waiting {
 		left += len(pods)
 	}
-	return left > 0 && left <= min(maxWaiting, a.kept) && len(a.problem.Snapshot.Displaced()) == 0
+	return left > 0 && left <= min(maxWaiting, a.keptPods) && len(a.problem.Snapshot.Displaced()) == 0
 }
 
-// MakeRoom places pods of the class on nodes from which it moves nominated pods to other nodes. It does nothing if the pods
-// of the class are not movable, or if fewWait was false. It prefers nodes that are not registered, because kube-scheduler
-// has not bound their pods yet. See bestMove for the order in which it moves pods.
+// MakeRoom places pods of the class on nodes from which it moves nominated pods to other nodes. It does nothing if the pods of
+// the class are not movable, or if mayMove was false after KeepNominated. It prefers nodes that are not registered, because
+// kube-scheduler has not bound their pods yet. See bestMove for the order in which it moves pods.
 func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
-	if !a.moves || !a.isMovable(c) {
+	if !a.mayMoveNominated || !a.isMovable(c) {
 		return
 	}
 	for a.Left(c) > 0 {
@@ -58,7 +58,7 @@ func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
 		if at < 0 {
 			return
 		}
-		a.put(c, s, targets[at], a.Take(c, 1))
+		a.place(c, s, targets[at], a.Take(c, 1))
 	}
 }
 

@@ -27,13 +27,13 @@ type Placement struct {
 	// kube-scheduler's first-pod exception (compile.Rule.Affinity). If it is nil, no pod may.
 	MayBeFirst func(*compile.Class, *compile.Rule) bool
 
-	problem *compile.Problem
-	nodes   []nodeState                   // by index in Problem.Nodes
-	meets   map[*catalog.NodeTerms][]int8 // meets[t][i] says whether node i meets t: 0 not known, 1 yes, -1 no
-	moves   bool                          // whether MakeRoom may move nominated pods; set by KeepNominated
-	unkept  []int                         // see Waiting
-	kept    int                           // the number of pods that keep placed
-	byName  map[string]int                // index in Problem.Nodes by the name of the node or its NodeClaim; set by KeepNominated
+	problem          *compile.Problem
+	nodes            []nodeState                   // by index in Problem.Nodes
+	meets            map[*catalog.NodeTerms][]int8 // meets[t][i] says whether node i meets t: 0 not known, 1 yes, -1 no
+	mayMoveNominated bool                          // whether MakeRoom may move nominated pods; set by KeepNominated
+	unkept           []int                         // see Waiting
+	keptPods         int                           // the number of pods that keepClass placed
+	byName           map[string]int                // index in Problem.Nodes by the name of the node or its NodeClaim; set by KeepNominated
 }
 
 // A nodeState is the free capacity of a node, and the pods placed on it.
@@ -86,7 +86,7 @@ func (a *Placement) record(c *compile.Class, pods []*model.Pod) {
 	}
 }
 
-// KeepNominated places nominated and previously planned pods on their nodes (Snapshot.PromiseOf) if they still fit. It
+// KeepNominated places nominated and previously planned pods on their nodes (Snapshot.TargetOf) if they still fit. It
 // checks only required constraints, because it is not known which preferences held when a pod was nominated.
 func (a *Placement) KeepNominated() {
 	if len(a.nodes) == 0 {
@@ -101,10 +101,10 @@ func (a *Placement) KeepNominated() {
 	}
 	for _, c := range a.problem.Classes {
 		if c.Refused.OK() {
-			a.keep(c, a.Waiting[c.Index])
+			a.keepClass(c, a.Waiting[c.Index])
 		}
 	}
-	a.moves = a.fewWait()
+	a.mayMoveNominated = a.mayMove()
 }
 
 // maxUnkept is the largest number of pods of a class that KeepMore tries.
@@ -115,18 +115,18 @@ const maxUnkept = 256
 func (a *Placement) KeepMore(c *compile.Class) {
 	waiting := a.Waiting[c.Index]
 	if n := min(a.unkept[c.Index], len(waiting)); n > 0 && n <= maxUnkept {
-		a.keep(c, waiting[len(waiting)-n:])
+		a.keepClass(c, waiting[len(waiting)-n:])
 	}
 }
 
-// keep is KeepNominated for some pods of one class, which are the last ones of Waiting. Those that it cannot place become the
+// keepClass is KeepNominated for some pods of one class, which are the last ones of Waiting. Those that it cannot place become the
 // last ones.
-func (a *Placement) keep(c *compile.Class, pods []*model.Pod) {
+func (a *Placement) keepClass(c *compile.Class, pods []*model.Pod) {
 	last := c.Last()
 	canMove := a.isMovable(c)
 	var others, unkept []*model.Pod
 	for i, pod := range pods {
-		node, nominated := a.byName[a.problem.Snapshot.PromiseOf(pod)]
+		node, nominated := a.byName[a.problem.Snapshot.TargetOf(pod)]
 		one := pods[i : i+1 : i+1]
 		switch {
 		case !nominated:
@@ -136,8 +136,8 @@ func (a *Placement) keep(c *compile.Class, pods []*model.Pod) {
 			unkept = append(unkept, pod)
 			continue
 		}
-		a.put(c, last, node, one)
-		a.kept++
+		a.place(c, last, node, one)
+		a.keptPods++
 		if canMove {
 			a.nodes[node].movable = append(a.nodes[node].movable, movable{c, pod})
 		}
@@ -160,7 +160,7 @@ func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
 				return
 			}
 			if n := a.Fits(c, s, i, a.Waiting[c.Index]); n > 0 {
-				a.put(c, s, i, a.Take(c, n))
+				a.place(c, s, i, a.Take(c, n))
 				again = len(s.OverDomains) > 0
 			}
 		}
@@ -238,18 +238,18 @@ func (a *Placement) isDomainKnown(group, i int) bool {
 	if g.Kind != topology.Spread || !g.Hard || g.Key == compile.HostKey || !p.MayCount(g, n) {
 		return true
 	}
-	return p.IsEligible(g, n) && n.Domain(g.Key) != compile.Unsettled
+	return p.SurelyCounts(g, n) && n.Domain(g.Key) != compile.Unsettled
 }
 
-// put places the pods on node i: it subtracts them from the free capacity, attaches their volumes, counts them, and applies
+// place places the pods on node i: it subtracts them from the free capacity, attaches their volumes, counts them, and applies
 // their required anti-affinity (Counts.Reserve).
-func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
+func (a *Placement) place(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
 	node, state := a.problem.Nodes[i], &a.nodes[i]
 	state.pods = append(state.pods, pods...)
 	vector.Subtract(state.room, c.Demand.Amount, len(pods))
 	a.problem.Attach(state.volumes, pods)
 	for _, m := range c.Members {
-		a.Counts.AddOn(m, node, len(pods), true)
+		a.Counts.AddOn(m, node, len(pods))
 	}
 	for r := range s.Rules {
 		for _, d := range a.problem.DomainsOf(node, a.problem.Groups[r.Group].Key) {

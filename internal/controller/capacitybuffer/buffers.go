@@ -51,8 +51,8 @@ func (b *Buffers) Stock(ctx context.Context, s *model.Snapshot) *model.Snapshot 
 	return s.Apply(model.Delta{Virtual: pods})
 }
 
-// sources returns the source of each buffer: its pod template or scalable object, and its ration of the quotas. The buffers of a
-// namespace get their rations of its ResourceQuotas in the order of their names. The source is nil for a buffer that is being
+// sources returns the source of each buffer: its pod template or scalable object, and its ration. The buffers of a namespace get
+// their rations of the limits of the namespace in the order of their names. The source is nil for a buffer that is being
 // deleted. It is also nil if the objects of a buffer cannot be read; the error is logged.
 func (b *Buffers) sources(ctx context.Context, all []autoscalingv1beta1.CapacityBuffer) []*buffer.Source {
 	out := make([]*buffer.Source, len(all))
@@ -70,7 +70,7 @@ func (b *Buffers) sources(ctx context.Context, all []autoscalingv1beta1.Capacity
 			continue
 		}
 		src, err := b.source(ctx, o)
-		if err == nil && b.Quotas && quotas[o.Namespace] == nil {
+		if err == nil && quotas[o.Namespace] == nil {
 			quotas[o.Namespace], err = b.quotasOf(ctx, o.Namespace)
 		}
 		if err != nil {
@@ -84,7 +84,11 @@ func (b *Buffers) sources(ctx context.Context, all []autoscalingv1beta1.Capacity
 	return out
 }
 
+// quotasOf returns the limits of a namespace. Unless b.Quotas is true, ResourceQuotas are not among them.
 func (b *Buffers) quotasOf(ctx context.Context, namespace string) (*buffer.Quotas, error) {
+	if !b.Quotas {
+		return buffer.NewQuotas(nil), nil
+	}
 	var list corev1.ResourceQuotaList
 	if err := b.Reader.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("list resourcequotas of namespace %s: %w", namespace, err)
@@ -96,11 +100,11 @@ func (b *Buffers) quotasOf(ctx context.Context, namespace string) (*buffer.Quota
 	return buffer.NewQuotas(quotas), nil
 }
 
-// rationed returns the source of one buffer: its pod template or scalable object. If b.Quotas is true, the source has the ration
-// that the ResourceQuotas of the namespace leave after the buffers that precede it by name.
+// rationed returns the source of one buffer: its pod template or scalable object, and the ration that the limits of the namespace
+// leave after the buffers that precede it by name.
 func (b *Buffers) rationed(ctx context.Context, o *autoscalingv1beta1.CapacityBuffer) (buffer.Source, error) {
 	src, err := b.source(ctx, o)
-	if err != nil || !b.Quotas {
+	if err != nil {
 		return src, err
 	}
 	var beside autoscalingv1beta1.CapacityBufferList

@@ -119,7 +119,7 @@ func TestLifeOfABuffer(t *testing.T) {
 		t.Errorf("status is %+v, woken %d times", status, w.woken)
 	}
 	w.snapshot = model.Compile(model.Delta{Nodes: []*corev1.Node{upNode()}}).
-		WithPromises(map[string]string{"ns/capacity-buffer-b-0": "n1"})
+		WithTargets(map[string]string{"ns/capacity-buffer-b-0": "n1"})
 	got, again = w.look(t, "b")
 	if got != "ReadyForProvisioning=True Resolved, Provisioning=True FitsExistingCapacity" || again != settled || w.woken != 1 {
 		t.Errorf("conditions are %s, next look in %v, woken %d times", got, again, w.woken)

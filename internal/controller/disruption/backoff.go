@@ -1,14 +1,16 @@
 package disruption
 
 import (
+	"maps"
 	"time"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A backoff is the time during which a node is not disrupted again after the validation of its disruption failed, or after it could not
-// be marked. Without it, a node could be replaced again and again. An example is a node whose replacements always have less capacity than
-// their instance type should have. A node that cannot be marked, because an admission webhook refuses that, could use up a budget for good.
+// A backoff is the time during which a node is not disrupted again after the validation of its disruption failed, or after it could
+// not be marked. Without it, a node could be replaced again and again. An example is a node whose replacements always have less
+// capacity than their instance type should have. A node that cannot be marked, because an admission webhook refuses that, could use
+// up a budget for good.
 type backoff struct {
 	until time.Time
 	lasts time.Duration
@@ -21,25 +23,27 @@ const (
 	maxBackoff = time.Hour
 )
 
-// backOff starts a backoff of the node, which is twice as long as its last one.
-func (c *Controller) backOff(n *model.Node) {
-	if c.backoff == nil {
-		c.backoff = map[string]backoff{}
+// startBackoff starts a backoff of the node, which is twice as long as its last one.
+func (c *Controller) startBackoff(n *model.Node) {
+	if c.backoffs == nil {
+		c.backoffs = map[string]backoff{}
 	}
-	lasts := min(max(minBackoff, 2*c.backoff[n.Name].lasts), maxBackoff)
-	c.backoff[n.Name] = backoff{until: c.Clock.Now().Add(lasts), lasts: lasts}
+	lasts := min(max(minBackoff, 2*c.backoffs[n.Name].lasts), maxBackoff)
+	c.backoffs[n.Name] = backoff{until: c.Clock.Now().Add(lasts), lasts: lasts}
 }
 
-// backoffs returns the end of each current backoff by node name. It forgets backoffs that ended more than twice maxBackoff ago.
-func (c *Controller) backoffs(now time.Time) map[string]time.Time {
-	names := map[string]time.Time{}
-	for name, b := range c.backoff {
-		switch {
-		case now.Before(b.until):
-			names[name] = b.until
-		case now.Sub(b.until) > 2*maxBackoff:
-			delete(c.backoff, name)
+// activeBackoffs returns the end of each backoff that has not ended, by node name.
+func (c *Controller) activeBackoffs(now time.Time) map[string]time.Time {
+	ends := map[string]time.Time{}
+	for name, b := range c.backoffs {
+		if now.Before(b.until) {
+			ends[name] = b.until
 		}
 	}
-	return names
+	return ends
+}
+
+// dropOldBackoffs removes the backoffs that ended more than twice maxBackoff ago.
+func (c *Controller) dropOldBackoffs(now time.Time) {
+	maps.DeleteFunc(c.backoffs, func(_ string, b backoff) bool { return now.Sub(b.until) > 2*maxBackoff })
 }

@@ -3,23 +3,17 @@ package disruption
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
-	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/act"
@@ -72,44 +66,23 @@ type Controller struct {
 	state
 }
 
-// state is kept in memory only. If it is lost, backoffs start again at their minimum, typeOf infers consolidation types,
-// and the next passes compute the rest again.
+// state is kept in memory only. If it is lost, backoffs start again at their minimum, consolidationTypeOf infers consolidation
+// types, and the next passes compute the rest again.
 type state struct {
-	next   time.Time // when the next pass may begin
-	cursor disrupt.Cursor
-	// reassigned is true when the destinations of pods on marked nodes have been recomputed after the start. rolledBack is true
-	// if this pass removed the marks from a node.
-	reassigned, rolledBack bool
-	heldBack               int // replacements that the throttle did not allow in this pass
-	backoff                map[string]backoff
-	types                  inputs.LastTypes
-	rest                   rest
-	healthNoted            time.Time            // when noteHealth last looked at the nodes
-	measured               map[string]bool      // NodePools that have gauges
-	unpriced               map[string]bool      // names of the nodes without a known price at the last decision
-	consolidationTypes     map[types.UID]string // consolidation types of marked nodes, by the UID of the claim
-	invalidCosts           map[types.UID]string // invalid disruption costs that were logged, by the UID of the pod
+	history            inputHistory         // of the decisions, by which passes are omitted
+	notBefore          time.Time            // when the next pass may begin
+	cursor             disrupt.Cursor       // returned by the last decision
+	types              inputs.LastTypes     // instance types of the last snapshot
+	placementsRestored bool                 // whether restorePlacements was called
+	rolledBack         bool                 // whether this pass removed the marks from a node
+	heldBack           int                  // replacements that the throttle did not allow in this pass
+	backoffs           map[string]backoff   // by the name of the node
+	healthNoted        time.Time            // when noteHealth last looked at the nodes
+	consolidationTypes map[types.UID]string // of marked nodes, by the UID of the claim
+	poolsWithGauges    map[string]bool      // names of the NodePools whose gauges are set
+	unpriced           map[string]bool      // names of the nodes without a known price at the last decision
+	invalidCosts       map[types.UID]string // invalid disruption costs that were logged, by the UID of the pod
 }
-
-// Intervals of disruption.
-const (
-	// poll is the interval between passes if the cluster does not change. Budgets may change with the time of day.
-	poll = 10 * time.Second
-	// pause is the minimum time between two passes. After a pass without commands, the minimum is four times the duration of the
-	// pass, if that is longer, but at most mostRest.
-	pause    = time.Second
-	mostRest = 5 * time.Minute
-	// settle is the time between marking and deleting a node. During this time the watch delivers pods that were bound just
-	// before the mark.
-	settle = 2 * time.Second
-	// patience is the maximum time that a marked node waits for its replacements to be initialized, as in upstream.
-	patience = 10 * time.Minute
-	// promised is the minimum time for which the destination nodes reserve capacity for the pods of disrupted nodes.
-	promised = time.Hour
-)
-
-// reasonStaticScaleIn is the reason for deleting nodes of a static NodePool that has more nodes than replicas.
-const reasonStaticScaleIn apiv1.DisruptionReason = telemetry.DisruptedStaticScaleIn
 
 // Name returns the controller's name.
 func (c *Controller) Name() string { return "disruption" }
@@ -129,85 +102,98 @@ func (c *Controller) watch(_ context.Context, queue workqueue.TypedRateLimitingI
 	return nil
 }
 
-// Reconcile makes one pass. First it completes or rolls back earlier disruptions. Then it begins new ones. It does not wait: a
-// disruption whose replacements are not ready is completed in a later pass.
+// Reconcile makes one pass, unless it is too early or the pass is omitted. It does not wait: a disruption whose replacements are
+// not ready is completed in a later pass.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() || !c.Throttle.Known() {
 		return ctrl.Result{RequeueAfter: observe.SyncPoll}, nil
 	}
 	start := c.Clock.Now()
-	if wait := c.next.Sub(start); wait > 0 && wait <= mostRest { // a longer wait means that the clock was put back
+	if wait := c.notBefore.Sub(start); wait > 0 && wait <= maxInterval { // a longer wait means that the clock was put back
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	if err := c.Cluster.ReadClaims(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
 	c.Cluster.ConfirmOrLog(ctx)
-	if c.rests(start) {
+	c.history.recordCluster(c.Cluster.Version(), c.Throttle.Limits(), start)
+	if c.history.omitsPass(start) {
 		return ctrl.Result{RequeueAfter: poll}, nil
 	}
-	c.Limits.Begin(c.Name())
-	s := c.look(ctx)
-	cursor := c.cursorIn(s)
-	c.Options.Pack.DefaultSpread = c.Spread.Of(ctx)
-	s = c.reassign(ctx, s)
+	return c.runPass(ctx, start)
+}
+
+// runPass first completes or rolls back the disruptions that earlier passes began. Then it makes a decision and carries it out.
+func (c *Controller) runPass(ctx context.Context, start time.Time) (ctrl.Result, error) {
 	c.rolledBack = false
-	c.forgetTypes(s)
+	c.Limits.Begin(c.Name())
+	s := c.readSnapshot(ctx)
+	c.history.recordTypes(c.types.Changes())
+	cursor := c.cursor
+	if c.history.sameInputs(s) {
+		cursor = cursor.Unchanged()
+	}
+	c.Options.Pack.DefaultSpread = c.Spread.Of(ctx)
+	s = c.restorePlacements(ctx, s)
+	c.dropConsolidationTypes(s)
 	c.noteHealth(ctx, s)
-	again, err := c.finish(ctx, s)
-	options := c.options(start)
-	if c.ShiftedZones != nil {
-		options.ShiftedZones = c.ShiftedZones(ctx)
-	}
-	began := c.Clock.Now()
-	_, end := c.Tracer.Span(ctx, tracing.Decide, "nodes", len(s.Nodes()))
-	d := disrupt.Decide(s, options, cursor)
-	end(nil)
-	quiet := err == nil && again == poll && d.Cursor.Same(c.cursor) && len(d.Commands)+len(d.Launches)+len(d.Surplus) == 0
+	requeueAfter, err := c.finish(ctx, s)
+	d := c.decide(ctx, s, cursor, start)
+	idle := err == nil && requeueAfter == poll && d.Cursor.Same(c.cursor) && len(d.Commands)+len(d.Launches)+len(d.Surplus) == 0
 	c.cursor = d.Cursor
-	c.measure(ctx, s, d, c.Clock.Since(began))
-	c.Latest.Disruption(decisions.Outcome{Blocked: d.Blocked, Commands: d.Commands, Proposed: d.Proposed, Headroom: d.Stats.Headroom})
-	c.Costs.Observe(s, ledger.Decision{Blocked: d.Blocked, Commands: d.Commands, Headroom: d.Stats.Headroom})
-	if carryErr := c.carryOut(ctx, s, d); carryErr != nil {
-		err = errors.Join(err, carryErr)
-	}
+	err = errors.Join(err, c.carryOut(ctx, s, d))
 	if c.rolledBack {
-		again = min(again, pause)
+		requeueAfter = min(requeueAfter, minInterval)
 	} else {
 		err = errors.Join(err, c.endSurplus(ctx))
 	}
 	if len(d.Commands) > 0 {
-		again = min(again, settle)
+		requeueAfter = min(requeueAfter, deletionDelay)
 	}
 	c.tellBlocked(s, d)
 	c.tellInvalidCosts(ctx, s)
-	c.rest.noted(quiet && err == nil && !c.rolledBack, start)
+	c.history.recordPass(start, idle && err == nil && !c.rolledBack)
 	now := c.Clock.Now()
-	rest := min(max(pause, 4*now.Sub(start)), mostRest)
-	if len(d.Commands) > 0 {
-		rest = pause
-	}
-	c.next = now.Add(rest)
-	return ctrl.Result{RequeueAfter: again}, err
+	c.notBefore = now.Add(intervalAfter(now.Sub(start), len(d.Commands)))
+	return ctrl.Result{RequeueAfter: requeueAfter}, err
 }
 
-// look returns a snapshot of the cluster with all inputs of the decision: instance types, requests of DaemonSets and virtual
-// pods.
-func (c *Controller) look(ctx context.Context) *model.Snapshot {
+// readSnapshot returns a snapshot of the cluster with all inputs of the decision: instance types, requests of DaemonSets and
+// virtual pods.
+func (c *Controller) readSnapshot(ctx context.Context) *model.Snapshot {
 	return c.Buffers.Stock(ctx, c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, &c.types, c.Cluster.Snapshot())))
 }
 
-// options returns the options of disrupt.Decide for this pass.
-func (c *Controller) options(now time.Time) disrupt.Options {
+// decide returns the decision of engine/disrupt about s. It sets the metrics of the decision and publishes it to Latest and Costs.
+// Until it ends, a metric has its age, so that a decision that never ends is noticed.
+func (c *Controller) decide(ctx context.Context, s *model.Snapshot, cursor disrupt.Cursor, start time.Time) disrupt.Decision {
+	c.dropOldBackoffs(start)
+	options := c.options(ctx, start)
+	began := c.Clock.Now()
+	defer c.Metrics.Scheduler.UnfinishedWorkSeconds.Begin(c.Name(), func() time.Duration { return c.Clock.Since(began) })()
+	_, end := c.Tracer.Span(ctx, tracing.Decide, "nodes", len(s.Nodes()))
+	d := disrupt.Decide(s, options, cursor)
+	end(nil)
+	c.measure(ctx, s, d, c.Clock.Since(began))
+	c.Latest.Disruption(decisions.Outcome{Blocked: d.Blocked, Commands: d.Commands, Proposed: d.Proposed, Headroom: d.Stats.Headroom})
+	c.Costs.Observe(s, ledger.Decision{Blocked: d.Blocked, Commands: d.Commands, Headroom: d.Stats.Headroom})
+	return d
+}
+
+// options returns the options of disrupt.Decide for a pass that started at the time now.
+func (c *Controller) options(ctx context.Context, now time.Time) disrupt.Options {
 	o := c.Options
-	o.Backoff = c.backoffs(now)
+	o.Backoff = c.activeBackoffs(now)
 	o.OldPrices = c.PricesCurrent != nil && !c.PricesCurrent()
 	o.Paused = o.Paused || c.Throttle.Limits().PauseDisruption
 	if left, bounded := c.Throttle.Left(throttle.Disrupt, now); bounded {
 		o.MaxNodes = left
 		if left == 0 {
-			o.MaxNodes = -1
+			o.MaxNodes = -1 // 0 means no bound
 		}
+	}
+	if c.ShiftedZones != nil {
+		o.ShiftedZones = c.ShiftedZones(ctx)
 	}
 	return o
 }
@@ -217,7 +203,7 @@ func (c *Controller) options(now time.Time) disrupt.Options {
 func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.Decision) error {
 	var errs []error
 	c.heldBack = 0
-	for _, cmd := range c.checked(ctx, s, d) {
+	for _, cmd := range c.verifiedCommands(ctx, s, d) {
 		errs = append(errs, c.begin(ctx, s, &cmd, d.Blocked))
 	}
 	c.Metrics.Throttle.HeldBack.WithLabelValues("replacements").Set(float64(c.heldBack))
@@ -225,20 +211,13 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 		c.tellProposed(s, cmd)
 	}
 	errs = append(errs, c.launchStatic(ctx, s, d.Launches))
-	c.tellShort(d.Short)
-	for _, n := range d.Surplus {
-		if err := c.Actor.End(ctx, n); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		c.tellEnded(ctx, s, n, reasonStaticScaleIn)
-		c.recordSurplus(ctx, s, n)
-	}
-	return errors.Join(errs...)
+	c.tellShortfalls(d.Short)
+	return errors.Join(append(errs, c.deleteStatic(ctx, s, d.Surplus))...)
 }
 
-// checked returns the commands that verify finds valid, in their order, each together with those before it.
-func (c *Controller) checked(ctx context.Context, s *model.Snapshot, d disrupt.Decision) []model.Command {
+// verifiedCommands returns the commands that verify finds valid, in their order, each together with those before it. It logs the
+// others.
+func (c *Controller) verifiedCommands(ctx context.Context, s *model.Snapshot, d disrupt.Decision) []model.Command {
 	rules := verify.Rules{Labels: c.Options.Pack.Labels, DefaultSpread: c.Options.Pack.DefaultSpread}
 	if len(d.Commands) == 0 {
 		return nil
@@ -248,131 +227,18 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, d disrupt.D
 	if len(rules.Commands(s, d.Expected, d.Commands)) == 0 {
 		return d.Commands
 	}
-	var sound []model.Command
+	var valid []model.Command
 	for _, cmd := range d.Commands {
-		with := append(sound[:len(sound):len(sound)], cmd)
+		with := append(valid[:len(valid):len(valid)], cmd)
 		violations := rules.Commands(s, d.Expected, with)
 		if len(violations) == 0 {
-			sound = with
+			valid = with
 			continue
 		}
 		ctrl.LoggerFrom(ctx).Error(errors.New(violations[0].String()), "internal error: command failed verification, not executed",
 			"command", cmd.String())
 	}
-	return sound
-}
-
-// begin starts one command, if the throttle and the limits of NodePools allow it. It calls force for a command with Force,
-// and reboot for a reboot. Otherwise it first marks the nodes with the names of their replacements, then it creates these
-// claims. If a node of a command with replacements cannot be marked, no claims are created, and the next pass removes the marks of
-// the others. A command without replacements begins with the nodes that could be marked. If no node can be marked, nothing is
-// begun and nothing is recorded. Nodes that cannot be marked get a backoff. After a crash between the two steps, marked nodes
-// wait for claims that do not exist. The next pass then removes the marks, and claims that were created become surplus.
-// blocked has the nodes that the same decision keeps.
-func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command, blocked []model.Blocked) (err error) {
-	ctx, end := c.Tracer.Span(ctx, tracing.Command, "reason", string(cmd.Reason), "action", cmd.Decision(), "nodes", len(cmd.Nodes),
-		"replacements", len(cmd.Replacements))
-	defer func() { end(err) }()
-	now := c.Clock.Now()
-	switch {
-	case cmd.Force:
-		c.record(ctx, s, cmd, nil, blocked)
-		return c.force(ctx, cmd, now)
-	case cmd.Reboots():
-		return c.reboot(ctx, s, cmd, now)
-	}
-	if !c.Throttle.Allows(throttle.Replace, len(cmd.Replacements), now) {
-		c.heldBack += len(cmd.Replacements)
-		why := c.Throttle.Why(throttle.Replace)
-		c.tellWithheld(*cmd, why, fmt.Sprintf("Not disrupted, %s: %s", why, cmd))
-		return nil // the next pass makes a new decision
-	}
-	done, within := c.withinLimits(ctx, s, cmd)
-	defer done()
-	if !within {
-		return nil // the next pass decides again
-	}
-	drafts := c.Actor.Draft(cmd)
-	waitFor := namesToAwait(cmd, drafts)
-	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
-	c.Cluster.Assume(written...)
-	unmarked := slices.DeleteFunc(slices.Clone(cmd.Nodes), func(n *model.Node) bool { return hasNode(written, n) })
-	for _, n := range unmarked {
-		c.backOff(n) // so that it does not use up budgets and limits in each pass
-	}
-	if err != nil && (len(drafts) > 0 || len(unmarked) == len(cmd.Nodes)) {
-		ctrl.LoggerFrom(ctx).Info("failed to taint node, disruption command dropped",
-			"command", cmd.Decision(), "error", err.Error())
-		return ignoreConflict(err)
-	}
-	if launchErr := c.launch(ctx, cmd, drafts, now); launchErr != nil {
-		return launchErr
-	}
-	for _, p := range cmd.Placements {
-		c.Cluster.Promise(p.Node.Name, p.Pods, now.Add(promised))
-	}
-	c.Throttle.Done(throttle.Replace, len(drafts), now)
-	if !status.Forced(cmd.Reason) {
-		c.Throttle.Done(throttle.Disrupt, len(cmd.Nodes), now)
-	}
-	if cmd.Repair != nil {
-		c.tellSelected(ctx, cmd)
-	}
-	c.tellMarked(ctx, s, cmd)
-	c.record(ctx, s, cmd, drafts, blocked)
-	return ignoreConflict(err)
-}
-
-// namesToAwait returns the names of the claims whose nodes must be initialized before those of the command are deleted: its
-// replacements, and nodes of its placements that are still being launched.
-func namesToAwait(cmd *model.Command, drafts []act.Launch) []string {
-	names := make([]string, len(drafts))
-	for i, d := range drafts {
-		names[i] = d.Claim.Name
-	}
-	for _, p := range cmd.Placements {
-		if n := p.Node; n.Claim != nil && !n.Initialized {
-			names = append(names, n.Claim.Name)
-		}
-	}
-	return names
-}
-
-// launch creates the claims of the command's replacements, all or none.
-func (c *Controller) launch(ctx context.Context, cmd *model.Command, drafts []act.Launch, now time.Time) error {
-	defer c.Cluster.Launching()()
-	spanCtx, end := c.Tracer.Span(ctx, tracing.Launch, "nodes", len(drafts))
-	err := c.Actor.Replace(spanCtx, drafts)
-	end(err)
-	if err != nil {
-		return err
-	}
-	for _, l := range drafts {
-		c.Cluster.Assume(l.Claim)
-		c.Cluster.Promise(l.Claim.Name, l.Node.Pods, now.Add(promised))
-		c.tellLaunched(ctx, l, lower(cmd.Reason))
-	}
-	return nil
-}
-
-// withinLimits reports whether the replacements of the command fit in the limits of their NodePools. Nodes that other
-// controllers launch at the same time are included. done must be called when the replacements are created, or if they will
-// not be created.
-func (c *Controller) withinLimits(ctx context.Context, s *model.Snapshot, cmd *model.Command) (done func(), ok bool) {
-	may, done := c.Limits.Take(c.Name(), verify.Rules{Labels: c.Options.Pack.Labels}, s, cmd.Replacements)
-	if !slices.Contains(may, false) {
-		return done, true
-	}
-	ctrl.LoggerFrom(ctx).Info("disruption postponed, another plan uses up the limits of the nodepool", "command", cmd.Decision())
-	return done, false
-}
-
-// hasNode reports whether the Node of n is among the objects that were written.
-func hasNode(written []client.Object, n *model.Node) bool {
-	return slices.ContainsFunc(written, func(o client.Object) bool {
-		node, ok := o.(*corev1.Node)
-		return ok && node.Name == n.Name
-	})
+	return valid
 }
 
 // ignoreConflict removes from err conflicts and errors about objects that do not exist. The watch delivers the change that

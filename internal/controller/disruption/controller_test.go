@@ -117,6 +117,16 @@ func (w *world) pass(d time.Duration) {
 	w.watch()
 }
 
+// fails is pass for a Reconcile that returns an error.
+func (w *world) fails(d time.Duration) {
+	w.t.Helper()
+	w.clock.Step(d)
+	if _, err := w.Reconcile(w.t.Context(), ctrl.Request{}); err == nil {
+		w.t.Error("the pass has no error")
+	}
+	w.watch()
+}
+
 // count returns how many claims are marked, how many are being deleted, and how many nodes are tainted.
 func (w *world) count() (marked, deleting, tainted int) {
 	for _, c := range w.claims() {
@@ -155,23 +165,23 @@ func TestNodeThatHasJustBecomeEmptyWaits(t *testing.T) {
 		w.updateStatus(&claim)
 		w.watch()
 	}
-	w.pass(pause)
+	w.pass(minInterval)
 	w.want(3, 0, 3)
 	setConsolidatable(false)
-	w.pass(settle)
+	w.pass(deletionDelay)
 	w.want(2, 2, 2)
 	setConsolidatable(true)
-	w.pass(pause)
+	w.pass(minInterval)
 	w.want(3, 2, 3)
 }
 
 func TestEmptyNodesGoInTwoSteps(t *testing.T) {
 	w := newWorld(t, "100%", 3)
-	w.pass(pause)
+	w.pass(minInterval)
 	w.want(3, 0, 3)
-	w.pass(pause)
-	w.want(3, 0, 3) // not deleted before the time settle
-	w.pass(settle)
+	w.pass(minInterval)
+	w.want(3, 0, 3) // not deleted before deletionDelay has passed
+	w.pass(deletionDelay)
 	w.want(3, 3, 3)
 }
 
@@ -184,19 +194,19 @@ func TestWhatWasBegunGoesOn(t *testing.T) {
 	}
 	w.Actor = &act.Actor{Client: interceptor.NewClient(w.client.(client.WithWatch), interceptor.Funcs{Patch: slow})}
 	began := w.clock.Now()
-	w.pass(pause)
+	w.pass(minInterval)
 	w.want(1, 0, 1)
 	if w.clock.Since(began) < 10*time.Second {
 		t.Fatal("the pass took no time")
 	}
-	w.pass(settle)
+	w.pass(deletionDelay)
 	w.want(1, 1, 1)
 }
 
 func TestBudgetLetsOneGoAtATime(t *testing.T) {
 	w := newWorld(t, "1", 3)
 	for range 5 {
-		w.pass(settle)
+		w.pass(deletionDelay)
 		if m, d, _ := w.count(); m > 1 || d > 1 {
 			t.Fatalf("%d marked and %d deleting at a time, the budget allows 1", m, d)
 		}
@@ -207,11 +217,11 @@ func TestBudgetLetsOneGoAtATime(t *testing.T) {
 // If a pod was bound just before the taint, the mark is removed.
 func TestMarkIsTakenBack(t *testing.T) {
 	w := newWorld(t, "100%", 1)
-	w.pass(pause)
+	w.pass(minInterval)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "late", Namespace: "default", UID: "late"}}
 	pod.Spec.NodeName = "node-0"
 	w.Cluster.Set(pod)
-	w.pass(settle)
+	w.pass(deletionDelay)
 	w.want(0, 0, 0)
 }
 
@@ -229,7 +239,7 @@ func TestHalfMarksAreTakenBack(t *testing.T) {
 	}
 	w.watch()
 	w.want(1, 0, 1)
-	w.pass(pause)
+	w.pass(minInterval)
 	w.want(0, 0, 0)
 }
 
@@ -252,7 +262,7 @@ func TestMarksOfAnotherControllerAreRemoved(t *testing.T) {
 	}
 	w.watch()
 	w.want(4, 0, 4)
-	w.pass(settle)
+	w.pass(deletionDelay)
 	w.want(0, 0, 0)
 	w.pass(poll)
 	w.want(0, 0, 0)
@@ -271,6 +281,6 @@ func TestTaintOfDeletedNodeStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.watch()
-	w.pass(pause)
+	w.pass(minInterval)
 	w.want(0, 0, 1)
 }

@@ -100,7 +100,7 @@ func TestRecallsPlaces(t *testing.T) {
 	o := newColony(t, 5*poll/2)
 	o.pass()
 	o.start()
-	if known := len(o.c.Cluster.Snapshot().Promises); known != 0 {
+	if known := len(o.c.Cluster.Snapshot().Targets); known != 0 {
 		t.Fatalf("%d promises outlived the controller", known)
 	}
 	o.pass()
@@ -109,7 +109,7 @@ func TestRecallsPlaces(t *testing.T) {
 		replacements[c.Name] = c.Annotations[apiv1.ReplacesAnnotationKey] != ""
 	}
 	places := map[string]int{}
-	for pod, node := range o.c.Cluster.Snapshot().Promises {
+	for pod, node := range o.c.Cluster.Snapshot().Targets {
 		if places[node]++; !replacements[node] {
 			t.Errorf("pod %s is expected on %s, which is no replacement", pod, node)
 		}

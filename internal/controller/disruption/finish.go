@@ -18,55 +18,87 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
+const (
+	// deletionDelay is the minimum time between marking and deleting a node. During this time the watch delivers pods that were
+	// bound just before the mark.
+	deletionDelay = 2 * time.Second
+	// replacementTimeout is the time after marking at which a disruption is rolled back if a replacement is not initialized, as in
+	// upstream.
+	replacementTimeout = 10 * time.Minute
+)
+
+// restorePlacements computes, once after a start, the destination nodes of the pods on marked nodes. Provisioning then reserves
+// capacity there, and the pods move in stages, as without the restart. It returns the snapshot with these destinations.
+func (c *Controller) restorePlacements(ctx context.Context, s *model.Snapshot) *model.Snapshot {
+	if c.placementsRestored {
+		return s
+	}
+	c.placementsRestored = true
+	placements := move.Assignments(s, c.Options.Pack)
+	for _, p := range placements {
+		c.Cluster.Promise(p.Node.Name, p.Pods, c.Clock.Now().Add(promiseLifetime))
+	}
+	if len(placements) == 0 {
+		return s
+	}
+	return c.readSnapshot(ctx)
+}
+
 // finish continues the disruption of marked nodes. It deletes nodes whose wait is over and whose disruption is still valid.
 // It rolls back disruptions that are not valid. It uses only the objects, so an earlier process may have begun the
 // disruption. It returns the time until the next call, at most poll.
-func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.Duration, err error) {
-	again = poll
+func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (requeueAfter time.Duration, err error) {
+	requeueAfter = poll
 	var due []*model.Node
-	failed := map[string]bool{}
+	counted := map[string]bool{}
 	for _, n := range s.Nodes() {
-		if !n.Managed() || n.Deleting || n.Rebooting() {
+		if !hasMarks(n) {
 			continue
 		}
-		if n.Object == nil || !marked(n) && !n.Disrupted() && n.Claim.Annotations[apiv1.ReplacedByAnnotationKey] == "" {
-			continue
+		p := progressOf(s, n)
+		for _, r := range p.uninitialized {
+			c.tellWaiting(r, n)
 		}
-		switch wait, v := c.waits(s, n); {
-		case !v.OK():
-			err = errors.Join(err, c.rollBack(ctx, s, n, v, failed))
-		case wait > 0:
-			again = min(again, wait)
+		switch {
+		case !p.verdict.OK():
+			err = errors.Join(err, c.rollBack(ctx, s, n, p.verdict, counted))
+		case p.wait > 0:
+			requeueAfter = min(requeueAfter, p.wait)
 		default:
 			due = append(due, n)
 		}
 	}
+	return requeueAfter, errors.Join(err, c.finishDue(ctx, s, due, counted))
+}
+
+// finishDue deletes those of the due nodes whose disruption is still valid, and rolls back the disruption of the others.
+func (c *Controller) finishDue(ctx context.Context, s *model.Snapshot, due []*model.Node, counted map[string]bool) (err error) {
 	verdicts := disrupt.Revalidate(s, due, c.Options.Pack)
-	c.reserve(ctx, s, due, verdicts)
+	c.taintDestinations(ctx, s, due, verdicts)
 	for _, n := range due {
 		if v := verdicts[n.Name]; !v.OK() {
-			if kind := c.typeOf(n); kind != "" { // as in upstream, only consolidations have an event about failed validation
+			if kind := c.consolidationTypeOf(n); kind != "" { // as in upstream, only consolidations have an event about failed validation
 				c.tellInvalid(n, kind, v)
 			}
 			if v.Rule != model.RuleRecent { // consolidateAfter delays the next attempt
-				c.backOff(n)
+				c.startBackoff(n)
 			}
-			err = errors.Join(err, c.rollBack(ctx, s, n, v, failed))
+			err = errors.Join(err, c.rollBack(ctx, s, n, v, counted))
 			continue
 		}
 		reason := status.Reason(n)
-		if endErr := c.end(ctx, n, reason); endErr != nil {
-			err = errors.Join(err, endErr)
+		if deleteErr := c.deleteClaim(ctx, n, reason); deleteErr != nil {
+			err = errors.Join(err, deleteErr)
 			continue
 		}
-		c.tellEnded(ctx, s, n, reason)
+		c.tellDeleted(ctx, s, n, reason)
 	}
-	return again, err
+	return err
 }
 
-// end deletes the NodeClaim of the node. For a node under repair, the time limit of the drain begins now, so that the time for
-// launching the replacement does not count.
-func (c *Controller) end(ctx context.Context, n *model.Node, reason apiv1.DisruptionReason) error {
+// deleteClaim deletes the NodeClaim of the node. For a node under repair, the time limit of the drain begins now, so that the time
+// for launching the replacement does not count.
+func (c *Controller) deleteClaim(ctx context.Context, n *model.Node, reason apiv1.DisruptionReason) error {
 	if bound, ok := status.RepairBound(n.Claim); ok && reason == status.ReasonUnhealthy {
 		written, err := c.Actor.Expedite(ctx, n, c.Clock.Now().Add(bound))
 		c.Cluster.Assume(written...)
@@ -77,9 +109,9 @@ func (c *Controller) end(ctx context.Context, n *model.Node, reason apiv1.Disrup
 	return c.Actor.End(ctx, n)
 }
 
-// reserve taints the destination nodes of the pods on the nodes that are about to be deleted, if staged moves are on. The
-// taints are later removed one after another. If a node cannot be tainted, the nodes are deleted nevertheless.
-func (c *Controller) reserve(ctx context.Context, s *model.Snapshot, due []*model.Node, verdicts map[string]model.Verdict) {
+// taintDestinations taints the destination nodes of the pods on the nodes that are about to be deleted, if staged moves are on.
+// The taints are later removed one after another. If a node cannot be tainted, the nodes are deleted nevertheless.
+func (c *Controller) taintDestinations(ctx context.Context, s *model.Snapshot, due []*model.Node, verdicts map[string]model.Verdict) {
 	leaving := slices.DeleteFunc(slices.Clone(due), func(n *model.Node) bool { return !verdicts[n.Name].OK() })
 	written, err := c.Actor.Reserve(ctx, move.Destinations(s, leaving))
 	c.Cluster.Assume(written...)
@@ -88,6 +120,14 @@ func (c *Controller) reserve(ctx context.Context, s *model.Snapshot, due []*mode
 	}
 }
 
+// hasMarks reports whether the node has at least one of the marks of a disruption: the condition, the taint, or the names of its
+// replacements. It is false for a node that is being deleted or rebooted.
+func hasMarks(n *model.Node) bool {
+	return n.Managed() && n.Object != nil && !n.Deleting && !n.Rebooting() &&
+		(marked(n) || n.Disrupted() || n.Claim.Annotations[apiv1.ReplacedByAnnotationKey] != "")
+}
+
+// marked reports whether the NodeClaim of the node has the condition DisruptionReason.
 func marked(n *model.Node) bool {
 	return condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason)
 }
@@ -103,49 +143,64 @@ const foreignMark = "the disruption was begun by another controller; it is decid
 // user who takes a change back while replacements boot keeps the nodes.
 const noLongerDrifted = "the NodeClaim is no longer drifted"
 
-// waits returns the minimum time until the marked node may be deleted. The verdict is negative if the disruption must be
-// rolled back: the mark is incomplete or of another controller, the node is no longer drifted, or a replacement is gone, is
-// being deleted or was not initialized within patience.
-func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, model.Verdict) {
-	mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason)
-	if !marked(n) || !n.Disrupted() {
-		return 0, model.Verdict{Rule: model.RulePolicy, Subject: partlyMarked}
+// progress is how far the disruption of a node is.
+type progress struct {
+	// verdict is negative if the disruption must be rolled back.
+	verdict model.Verdict
+	// wait is the minimum time until the node may be deleted, if the verdict is positive.
+	wait time.Duration
+	// uninitialized has the replacements that the node waits for. If the verdict is negative, it may lack some.
+	uninitialized []*model.Node
+}
+
+// progressOf returns the progress of the disruption of a node for which hasMarks is true. The disruption must be rolled back if the
+// mark is incomplete or of another controller, if the node is no longer drifted, or if a replacement is gone, is being deleted or
+// was not initialized within replacementTimeout.
+func progressOf(s *model.Snapshot, n *model.Node) (p progress) {
+	refuse := func(rule model.Rule, why string) progress {
+		p.verdict = model.Verdict{Rule: rule, Subject: why}
+		return p
 	}
-	if !status.Begun(n) {
-		return 0, model.Verdict{Rule: model.RulePolicy, Subject: foreignMark}
+	switch {
+	case !marked(n) || !n.Disrupted():
+		return refuse(model.RulePolicy, partlyMarked)
+	case !status.Begun(n):
+		return refuse(model.RulePolicy, foreignMark)
+	case status.Reason(n) == apiv1.DisruptionReasonDrifted && !condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted):
+		return refuse(model.RulePolicy, noLongerDrifted)
 	}
-	if status.Reason(n) == apiv1.DisruptionReasonDrifted && !condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted) {
-		return 0, model.Verdict{Rule: model.RulePolicy, Subject: noLongerDrifted}
-	}
-	wait := max(0, mark.LastTransitionTime.Add(settle).Sub(s.Now))
+	markedAt := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason).LastTransitionTime.Time
+	p.wait = max(0, markedAt.Add(deletionDelay).Sub(s.Now))
 	for _, name := range status.ReplacedBy(n.Claim) {
 		r, ok := s.NodeByName(name)
 		switch {
 		case !ok || r.Claim == nil || r.Deleting:
-			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: "replacement NodeClaim " + name + " is being deleted or gone"}
+			return refuse(model.RuleNoPlace, "replacement NodeClaim "+name+" is being deleted or gone")
 		case r.Initialized:
-		case s.Now.Sub(mark.LastTransitionTime.Time) > patience:
-			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf("replacement NodeClaim %s was not initialized within %s", name, units.Period(patience))}
-		default:
-			c.tellWaiting(r, n)
-			wait = pause // check the others as well: if one no longer exists, the disruption is rolled back
+		case s.Now.Sub(markedAt) > replacementTimeout:
+			return refuse(model.RuleNoPlace,
+				fmt.Sprintf("replacement NodeClaim %s was not initialized within %s", name, units.Period(replacementTimeout)))
+		default: // the others are checked as well: if one no longer exists, the disruption is rolled back
+			p.uninitialized = append(p.uninitialized, r)
+			p.wait = minInterval
 		}
 	}
-	return wait, model.Verdict{}
+	return p
 }
 
 // rollBack removes the marks from the node, so that pods can be bound to it again. Its replacements are deleted in the next
-// pass, unless pods need them. Replacements that are not initialized count as failed. failed has the names of those that this
+// pass, unless pods need them. Replacements that are not initialized count as failed. counted has the names of those that this
 // pass has counted, because several nodes may have the same replacements.
-func (c *Controller) rollBack(ctx context.Context, s *model.Snapshot, n *model.Node, why model.Verdict, failed map[string]bool) error {
-	before := len(failed)
+func (c *Controller) rollBack(ctx context.Context, s *model.Snapshot, n *model.Node, why model.Verdict, counted map[string]bool) error {
+	before := len(counted)
 	for _, name := range status.ReplacedBy(n.Claim) {
 		if r, ok := s.NodeByName(name); !ok || !r.Initialized {
-			failed[name] = true
+			counted[name] = true
 		}
 	}
-	if more := len(failed) - before; more > 0 {
-		c.fail(status.Reason(n), c.typeOf(n), "replace", more)
+	if more := len(counted) - before; more > 0 {
+		c.Metrics.Disruption.QueueFailuresTotal.WithLabelValues(
+			"replace", lower(status.Reason(n)), consolidationType(c.consolidationTypeOf(n))).Add(float64(more))
 	}
 	c.rolledBack = true
 	written, err := c.Actor.Unmark(ctx, n)

@@ -23,7 +23,7 @@ func TestStaticLimitsOfPlansTogether(t *testing.T) {
 	s := w.Cluster.Snapshot()
 	limited, _ := s.Pool("default")
 	_, done := w.Limits.Take("provisioner", verify.Rules{}, s, []model.PlannedNode{{Pool: limited}, {Pool: limited}})
-	w.pass(pause)
+	w.pass(minInterval)
 	if n := len(w.claims()); n != 4 {
 		t.Errorf("%d claims while two more are being created, want the one there was and three", n)
 	}

@@ -48,9 +48,9 @@ func (c *Controller) measure(ctx context.Context, s *model.Snapshot, d disrupt.D
 	}
 	for _, move := range d.Stats.Moves {
 		if move.Scored && !math.IsInf(move.Score, 1) {
-			m.Disruption.ConsolidationScore.WithLabelValues(approval(move.ScoreApproved), move.Pool, string(move.Policy)).Observe(move.Score)
+			m.Disruption.ConsolidationScore.WithLabelValues(approvalLabel(move.ScoreApproved), move.Pool, string(move.Policy)).Observe(move.Score)
 		}
-		m.Disruption.ConsolidationMovesTotal.WithLabelValues(approval(move.Approved), move.Pool, string(move.Policy)).Inc()
+		m.Disruption.ConsolidationMovesTotal.WithLabelValues(approvalLabel(move.Approved), move.Pool, string(move.Policy)).Inc()
 	}
 	for _, p := range d.Stats.Panics {
 		m.Scheduler.PlanFaultsTotal.WithLabelValues(c.Name(), telemetry.FaultPanic).Inc()
@@ -59,13 +59,13 @@ func (c *Controller) measure(ctx context.Context, s *model.Snapshot, d disrupt.D
 	}
 	m.Disruption.BlockedDollarsPerHour.Reset()
 	for _, b := range d.Blocked {
-		m.Disruption.BlockedDollarsPerHour.WithLabelValues(b.Node.Pool, b.Verdict.Rule.Word()).Add(b.Worth)
+		m.Disruption.BlockedDollarsPerHour.WithLabelValues(b.Node.Pool, b.Verdict.Rule.Word()).Add(b.Waste)
 	}
 	c.measurePools(s)
 }
 
-// approval returns the value of the label decision of the metrics ConsolidationScore and ConsolidationMovesTotal.
-func approval(ok bool) string {
+// approvalLabel returns the value of the label decision of the metrics ConsolidationScore and ConsolidationMovesTotal.
+func approvalLabel(ok bool) string {
 	if ok {
 		return "approved"
 	}
@@ -76,7 +76,7 @@ func approval(ok bool) string {
 // NodePools.
 func (c *Controller) measurePools(s *model.Snapshot) {
 	m := c.Metrics
-	for name := range c.measured {
+	for name := range c.poolsWithGauges {
 		if _, there := s.Pool(name); !there {
 			of := prometheus.Labels{"nodepool": name}
 			m.NodePools.CostTotal.DeletePartialMatch(of)
@@ -85,12 +85,13 @@ func (c *Controller) measurePools(s *model.Snapshot) {
 			m.NodePools.NodesConsumingBudgets.DeletePartialMatch(of)
 		}
 	}
-	c.measured = map[string]bool{}
+	c.poolsWithGauges = map[string]bool{}
 	before := budget.Of(s, false)
-	cost := c.costs(s)
+	costs, unpriced := poolCosts(s)
+	c.countUnpriced(s, unpriced)
 	for _, p := range s.Pools() {
-		c.measured[p.Name] = true
-		m.NodePools.CostTotal.WithLabelValues(p.Name).Set(cost[p.Name])
+		c.poolsWithGauges[p.Name] = true
+		m.NodePools.CostTotal.WithLabelValues(p.Name).Set(costs[p.Name])
 		m.NodePools.CostTrackerErrorsTotal.WithLabelValues(p.Name) // so that it exists before the first error
 		a := before.Of(p.Name)
 		for _, reason := range budget.Reasons {
@@ -100,31 +101,48 @@ func (c *Controller) measurePools(s *model.Snapshot) {
 	}
 }
 
-// costs returns the sum of the prices of the launched nodes of each NodePool, in dollars per hour. A node with an
-// unknown price counts as free. It is counted as an error unless its price was unknown at the last call, too.
-func (c *Controller) costs(s *model.Snapshot) map[string]float64 {
-	sum, unpriced := map[string]float64{}, map[string]bool{}
+// poolCosts returns the sum of the prices of the launched nodes of each NodePool, in dollars per hour. A node with an unknown
+// price counts as free and is in unpriced.
+func poolCosts(s *model.Snapshot) (costs map[string]float64, unpriced []*model.Node) {
+	costs = map[string]float64{}
 	for _, n := range s.Nodes() {
 		if !n.Managed() || !n.Launched() {
 			continue
 		}
 		price, known := s.Price(n)
-		sum[n.Pool] += price
-		if known {
-			continue
+		costs[n.Pool] += price
+		if !known {
+			unpriced = append(unpriced, n)
 		}
-		unpriced[n.Name] = true
-		if _, there := s.Pool(n.Pool); there && !c.unpriced[n.Name] {
+	}
+	return costs, unpriced
+}
+
+// countUnpriced counts an error for each of the nodes that is in a NodePool and whose price was known at the last call.
+func (c *Controller) countUnpriced(s *model.Snapshot, nodes []*model.Node) {
+	before := c.unpriced
+	c.unpriced = map[string]bool{}
+	for _, n := range nodes {
+		c.unpriced[n.Name] = true
+		if _, there := s.Pool(n.Pool); there && !before[n.Name] {
 			c.Metrics.NodePools.CostTrackerErrorsTotal.WithLabelValues(n.Pool).Inc()
 		}
 	}
-	c.unpriced = unpriced
-	return sum
 }
 
+// lower returns the value of the label reason.
 func lower(r apiv1.DisruptionReason) string { return strings.ToLower(string(r)) }
 
-// consolidationType returns the value of the label consolidation_type. It is empty except for consolidation and emptiness.
+// disruptedLabels returns the labels of the metrics that count disrupted nodes and their pods. policy is the consolidationPolicy of
+// a node that is removed by consolidation or because it is empty, and empty for others.
+func disruptedLabels(n *model.Node, reason, policy string) []string {
+	return []string{
+		reason, n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], policy, telemetry.TerminationMode(n.Claim.Spec.TerminationGracePeriod),
+	}
+}
+
+// consolidationType returns the value of the label consolidation_type for a method. It is empty except for consolidation and
+// emptiness.
 func consolidationType(method string) string {
 	switch method {
 	case "empty", "single", "multi":
@@ -133,16 +151,19 @@ func consolidationType(method string) string {
 	return ""
 }
 
-// remember stores the consolidation type of a marked node in memory. It is lost on a restart, see typeOf.
-func (c *Controller) remember(n *model.Node, kind string) {
+// storeConsolidationTypes stores the consolidation type of the nodes of a command in memory. It is lost on a restart, see
+// consolidationTypeOf.
+func (c *Controller) storeConsolidationTypes(cmd *model.Command) {
 	if c.consolidationTypes == nil {
 		c.consolidationTypes = map[types.UID]string{}
 	}
-	c.consolidationTypes[n.Claim.UID] = kind
+	for _, n := range cmd.Nodes {
+		c.consolidationTypes[n.Claim.UID] = consolidationType(cmd.Method)
+	}
 }
 
-// forgetTypes removes the consolidation types of NodeClaims that were deleted or are no longer marked.
-func (c *Controller) forgetTypes(s *model.Snapshot) {
+// dropConsolidationTypes removes the consolidation types of NodeClaims that were deleted or are no longer marked.
+func (c *Controller) dropConsolidationTypes(s *model.Snapshot) {
 	if len(c.consolidationTypes) == 0 {
 		return
 	}
@@ -163,9 +184,9 @@ func claimUID(n *model.Node) types.UID {
 	return n.Claim.UID
 }
 
-// typeOf returns the consolidation type of a marked node. After a restart the type is not known. Then it is "empty" for an
-// empty node, "single" for an underutilized one, and "" for others.
-func (c *Controller) typeOf(n *model.Node) string {
+// consolidationTypeOf returns the consolidation type of a marked node. After a restart the type is not known. Then it is "empty"
+// for an empty node, "single" for an underutilized one, and "" for others.
+func (c *Controller) consolidationTypeOf(n *model.Node) string {
 	if kind, known := c.consolidationTypes[n.Claim.UID]; known {
 		return kind
 	}
@@ -176,9 +197,4 @@ func (c *Controller) typeOf(n *model.Node) string {
 		return "single"
 	}
 	return ""
-}
-
-// fail counts n replacements, which were not initialized when the disruption of a node was rolled back.
-func (c *Controller) fail(reason apiv1.DisruptionReason, method, decision string, n int) {
-	c.Metrics.Disruption.QueueFailuresTotal.WithLabelValues(decision, lower(reason), consolidationType(method)).Add(float64(n))
 }

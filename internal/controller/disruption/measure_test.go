@@ -24,7 +24,7 @@ import (
 func TestBlockedDollars(t *testing.T) {
 	w := newDearWorld(t)
 	w.Options.Paused = true
-	w.pass(pause)
+	w.pass(minInterval)
 	lost := func(rule string) float64 {
 		return testutil.ToFloat64(w.Metrics.Disruption.BlockedDollarsPerHour.WithLabelValues("default", rule))
 	}
@@ -98,7 +98,7 @@ func TestBudgetsAreMeasured(t *testing.T) {
 		}
 		return list
 	}
-	w.pass(pause)
+	w.pass(minInterval)
 	expect(1, 1, 0, 1)
 	w.want(1, 0, 1)
 	w.pass(poll)
@@ -122,7 +122,7 @@ func TestRedisruptionsAreCounted(t *testing.T) {
 		claim.CreationTimestamp = metav1.Time{Time: w.clock.Now().Add(-age)}
 		w.update(&claim)
 		w.watch()
-		w.pass(pause)
+		w.pass(minInterval)
 		w.want(1, 0, 1)
 		if got := testutil.ToFloat64(w.Metrics.Disruption.RedisruptionsTotal.WithLabelValues("default")); got != want {
 			t.Errorf("a node that came %v ago counts %v, want %v", age, got, want)
@@ -130,8 +130,8 @@ func TestRedisruptionsAreCounted(t *testing.T) {
 	}
 }
 
-// The labels of metrics about a consolidation have the values that dashboards use. The policy of the NodePool is in snake case, but it
-// is as in the API for the metric of moves.
+// The labels of metrics about a consolidation have the values that dashboards use. The policy of the NodePool is in snake case,
+// but it is as in the API for the metric of moves.
 func TestConsolidationIsCounted(t *testing.T) {
 	w := newDearWorld(t)
 	registry := prometheus.NewRegistry()
@@ -153,7 +153,7 @@ func TestConsolidationIsCounted(t *testing.T) {
 	pool.Spec.Disruption.ConsolidationPolicy = apiv1.ConsolidationPolicyWhenEmptyOrUnderutilized
 	w.update(pool)
 	w.Cluster.Set(pool)
-	w.pass(pause)
+	w.pass(minInterval)
 	expect("karpenter_consolidation_moves_total", `
 		# HELP karpenter_consolidation_moves_total Consolidations that pay, by whether they were approved.
 		# TYPE karpenter_consolidation_moves_total counter
@@ -165,6 +165,11 @@ func TestConsolidationIsCounted(t *testing.T) {
 	if n := testutil.CollectAndCount(w.Metrics.Disruption.DecisionEvaluationDurationSeconds); n != 4 {
 		t.Errorf("%d series of decisions, want one for each method", n)
 	}
+	expect("karpenter_scheduler_unfinished_work_seconds", `
+		# HELP karpenter_scheduler_unfinished_work_seconds Time since the current planning round or decision about disruption began, in seconds, 0 between them.
+		# TYPE karpenter_scheduler_unfinished_work_seconds gauge
+		karpenter_scheduler_unfinished_work_seconds{controller="disruption",scheduling_id=""} 0
+	`)
 	w.boot(w.replacement())
 	w.pass(poll)
 	expect("karpenter_nodeclaims_disrupted_total", `
@@ -178,22 +183,22 @@ func TestConsolidationIsCounted(t *testing.T) {
 // consolidation.
 func TestTypeOfMarkedNodes(t *testing.T) {
 	w := newDearWorld(t)
-	w.pass(pause)
+	w.pass(minInterval)
 	n, _ := w.Cluster.Snapshot().NodeByName("node-0")
-	if got := w.typeOf(n); got != "single" {
+	if got := w.consolidationTypeOf(n); got != "single" {
 		t.Fatalf("type is %q, want single", got)
 	}
-	w.remember(n, "multi")
-	w.forgetTypes(w.Cluster.Snapshot())
-	if got := w.typeOf(n); got != "multi" {
+	w.storeConsolidationTypes(&model.Command{Method: "multi", Nodes: []*model.Node{n}})
+	w.dropConsolidationTypes(w.Cluster.Snapshot())
+	if got := w.consolidationTypeOf(n); got != "multi" {
 		t.Errorf("type of a marked node is %q, want what was decided", got)
 	}
 	w.state = state{}
-	if got := w.typeOf(n); got != "single" {
+	if got := w.consolidationTypeOf(n); got != "single" {
 		t.Errorf("type after a restart is %q, want single", got)
 	}
-	w.remember(n, "multi")
-	w.forgetTypes(&model.Snapshot{})
+	w.storeConsolidationTypes(&model.Command{Method: "multi", Nodes: []*model.Node{n}})
+	w.dropConsolidationTypes(&model.Snapshot{})
 	if len(w.consolidationTypes) != 0 {
 		t.Errorf("types of nodes that are gone: %v", w.consolidationTypes)
 	}

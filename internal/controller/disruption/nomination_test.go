@@ -67,7 +67,7 @@ func TestStaleNominationIsCleared(t *testing.T) {
 		if got := w.nominated("late"); got != want {
 			t.Errorf("the pod is nominated to %q, want %q", got, want)
 		}
-		w.pass(settle)
+		w.pass(deletionDelay)
 	}
 	w.want(1, 1, 1)
 }
@@ -75,10 +75,10 @@ func TestStaleNominationIsCleared(t *testing.T) {
 // If an invalid nomination is written after a node was marked, and is never cleared, the node is disrupted all the same.
 func TestStaleNominationOfOthers(t *testing.T) {
 	w := newEmptyWorld(t)
-	w.pass(pause)
+	w.pass(minInterval)
 	w.want(1, 0, 1)
 	w.nominate("late", "b")
-	w.pass(settle)
+	w.pass(deletionDelay)
 	w.want(1, 1, 1)
 }
 
@@ -87,15 +87,15 @@ func TestNominationThatHolds(t *testing.T) {
 	t.Run("before the mark", func(t *testing.T) {
 		w := newEmptyWorld(t)
 		w.nominate("late", "a")
-		w.pass(pause)
+		w.pass(minInterval)
 		w.want(0, 0, 0)
 	})
 	t.Run("after the mark", func(t *testing.T) {
 		w := newEmptyWorld(t)
-		w.pass(pause)
+		w.pass(minInterval)
 		w.want(1, 0, 1)
 		w.nominate("late", "a")
-		w.pass(settle)
+		w.pass(deletionDelay)
 		w.want(0, 0, 0)
 	})
 }
@@ -104,13 +104,13 @@ func TestNominationThatHolds(t *testing.T) {
 // empty.
 func TestNominationToRoomThatComes(t *testing.T) {
 	w := newEmptyWorld(t)
-	w.pass(pause)
+	w.pass(minInterval)
 	w.want(1, 0, 1)
 	low := podOf("low", "node-0")
 	low.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("3")
 	low.DeletionTimestamp = &metav1.Time{Time: w.clock.Now()}
 	w.Cluster.Set(low)
 	w.nominate("high", "a")
-	w.pass(settle)
+	w.pass(deletionDelay)
 	w.want(0, 0, 0)
 }

@@ -21,8 +21,8 @@ func (c *Controller) record(ctx context.Context, s *model.Snapshot, cmd *model.C
 	c.Tracer.Annotate(ctx, "episode", id)
 }
 
-// recordSurplus adds the deletion of a surplus node of a static NodePool to the decision log.
-func (c *Controller) recordSurplus(ctx context.Context, s *model.Snapshot, n *model.Node) {
+// recordStaticScaleIn adds the deletion of a node of a static NodePool, which has more nodes than replicas, to the decision log.
+func (c *Controller) recordStaticScaleIn(ctx context.Context, s *model.Snapshot, n *model.Node) {
 	if c.Decisions == nil {
 		return
 	}
@@ -31,8 +31,8 @@ func (c *Controller) recordSurplus(ctx context.Context, s *model.Snapshot, n *mo
 	}, nil, nil)
 }
 
-// recordStatic adds launches for static NodePools to the decision log.
-func (c *Controller) recordStatic(s *model.Snapshot, launches []act.Launch) {
+// recordStaticLaunches adds launches for static NodePools to the decision log.
+func (c *Controller) recordStaticLaunches(s *model.Snapshot, launches []act.Launch) {
 	if c.Decisions == nil || len(launches) == 0 {
 		return
 	}

@@ -57,27 +57,24 @@ func (c *Controller) tellMatched(ctx context.Context, n *model.Node) {
 	}
 }
 
-// force sets the termination deadline of unhealthy nodes to now, so that their pods are deleted without a drain, and deletes
-// their NodeClaims.
-func (c *Controller) force(ctx context.Context, cmd *model.Command, now time.Time) error {
+// forceDelete deletes the NodeClaims of unhealthy nodes and sets their termination deadline to now, so that their pods are deleted
+// without a drain. If the deadline could not be set, the next decision has the node again.
+func (c *Controller) forceDelete(ctx context.Context, cmd *model.Command, now time.Time) error {
 	var errs []error
 	for _, n := range cmd.Nodes {
-		written, err := c.Actor.Expedite(ctx, n, now)
+		written, err := c.Actor.EndBy(ctx, n, now)
 		c.Cluster.Assume(written...)
-		if err == nil {
-			err = c.Actor.End(ctx, n)
-		}
 		if err != nil {
 			errs = append(errs, ignoreConflict(err))
 			continue
 		}
-		c.tellForced(ctx, n, now)
+		c.tellForceDeleted(ctx, n, now)
 	}
 	return errors.Join(errs...)
 }
 
-// reboot requests the reboot of an unhealthy node. The controller nodeclaim.reboot executes it.
-func (c *Controller) reboot(ctx context.Context, s *model.Snapshot, cmd *model.Command, now time.Time) error {
+// requestReboot requests the reboot of an unhealthy node. The controller nodeclaim.reboot executes it.
+func (c *Controller) requestReboot(ctx context.Context, s *model.Snapshot, cmd *model.Command, now time.Time) error {
 	n := cmd.Nodes[0]
 	c.tellSelected(ctx, cmd)
 	written, err := c.Actor.RequestReboot(ctx, n, cmd.Repair, now)
@@ -85,10 +82,11 @@ func (c *Controller) reboot(ctx context.Context, s *model.Snapshot, cmd *model.C
 	if err != nil || len(written) == 0 {
 		return ignoreConflict(err)
 	}
+	c.storeConsolidationTypes(cmd)
 	c.tellMarked(ctx, s, cmd)
 	c.record(ctx, s, cmd, nil, nil)
 	c.countRepaired(n, string(cmd.Repair.Condition), cmd.Repair.DrainBound)
-	labels := c.disruptedLabels(n)
+	labels := disruptedLabels(n, lower(status.ReasonUnhealthy), "")
 	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(labels...).Inc()
 	c.Metrics.Pods.DisruptionInitiatedTotal.WithLabelValues(labels...).Add(float64(len(n.Reschedulable())))
 	ctrl.LoggerFrom(ctx).Info("committed node reboot", "Node", klog.KRef("", n.Name), "NodeClaim", klog.KRef("", n.Claim.Name),
@@ -115,24 +113,16 @@ func (c *Controller) tellSelected(ctx context.Context, cmd *model.Command) {
 	log.Info("selected repair policy")
 }
 
-// tellForced reports that an unhealthy node is removed without a drain.
-func (c *Controller) tellForced(ctx context.Context, n *model.Node, now time.Time) {
+// tellForceDeleted reports that an unhealthy node is removed without a drain.
+func (c *Controller) tellForceDeleted(ctx context.Context, n *model.Node, now time.Time) {
 	policies := c.Options.Repair.Replacing()
 	r, _, _ := policies.Decide(policies.Matches(n.Object, n.Claim), now)
 	c.countRepaired(n, string(r.Condition), nil)
-	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(c.disruptedLabels(n)...).Inc()
+	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(disruptedLabels(n, lower(status.ReasonUnhealthy), "")...).Inc()
 	c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionTerminating, "Disrupting Node: Unhealthy (condition "+
 		string(r.Condition)+" exceeded its repair toleration); budgets and do-not-disrupt are not applied")
 	ctrl.LoggerFrom(ctx).Info("deleting nodeclaim", "reason", lower(status.ReasonUnhealthy), "condition", r.Condition,
 		"NodeClaim", klog.KRef("", n.Claim.Name), "Node", klog.KRef("", n.Name))
-}
-
-// disruptedLabels returns the labels of the metrics of disruption for a node that is repaired.
-func (c *Controller) disruptedLabels(n *model.Node) []string {
-	return []string{
-		lower(status.ReasonUnhealthy), n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], "",
-		telemetry.TerminationMode(n.Claim.Spec.TerminationGracePeriod),
-	}
 }
 
 // countRepaired counts the repair of a node. bound is the time limit of its drain. If it is nil, the limit is the
@@ -150,7 +140,7 @@ func (c *Controller) countRepaired(n *model.Node, condition string, bound *time.
 // the event is a warning and is also published on the NodePool. With legacy repair it is on the node only, as in upstream.
 func (c *Controller) tellRepairBlocked(s *model.Snapshot, b model.Blocked) {
 	if b.Verdict.Cause != model.CauseNone {
-		c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+explain.Sentence(b.Verdict), causeOf(b.Verdict)...)
+		c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+explain.Sentence(b.Verdict), dedupeKeys(b.Verdict)...)
 		return
 	}
 	objects := []client.Object{b.Node.Object}

@@ -1,6 +1,8 @@
 package disruption
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -52,7 +57,7 @@ func newSickWorld(t *testing.T, reason string) *world {
 	w := newDearWorld(t)
 	w.Options.Repair, w.Options.Paused = policies(t), true
 	w.set(corev1.ConditionFalse, reason)
-	w.pass(pause)
+	w.pass(minInterval)
 	w.want(0, 0, 0)
 	return w
 }
@@ -103,9 +108,9 @@ func TestRolledBackRepairIsRemembered(t *testing.T) {
 	w.pass(10 * time.Minute)
 	first := w.replacement()
 	w.vanish(first)
-	w.pass(pause)
+	w.pass(minInterval)
 	w.restart()
-	w.pass(pause)
+	w.pass(minInterval)
 	w.want(0, 0, 0)
 	claim := &apiv1.NodeClaim{}
 	w.get("claim-0", claim)
@@ -151,6 +156,52 @@ func TestLegacyRepairEndsByForce(t *testing.T) {
 	for _, c := range w.claims() {
 		if c.DeletionTimestamp != nil && c.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey] == "" {
 			t.Error("the claim ends without a deadline")
+		}
+	}
+}
+
+// A NodeClaim that could not be deleted has no deadline: otherwise a later disruption would not drain its node. If the deadline
+// could not be written after the deletion, the next pass writes it.
+func TestLegacyRepairDeletesBeforeTheDeadline(t *testing.T) {
+	w := newWorld(t, "0", 6)
+	w.Options.Repair, w.Options.LegacyRepair = policies(t), true
+	fails, refused := "delete", errors.New("refused")
+	stored, ok := w.client.(client.WithWatch)
+	if !ok {
+		t.Fatal("the client has no watch")
+	}
+	w.Actor.Client = interceptor.NewClient(stored, interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			if fails == "delete" {
+				return refused
+			}
+			return c.Delete(ctx, o, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if fails == "patch" && o.GetAnnotations()[apiv1.NodeClaimTerminationTimestampAnnotationKey] != "" {
+				return refused
+			}
+			return c.Patch(ctx, o, p, opts...)
+		},
+	})
+	w.set(corev1.ConditionFalse, "Broken")
+	w.clock.Step(10 * time.Minute)
+	for _, step := range []struct {
+		fails    string
+		deleting int
+		deadline bool
+	}{{"delete", 0, false}, {"patch", 1, false}, {"", 1, true}} {
+		fails = step.fails
+		w.clock.Step(time.Minute)
+		if _, err := w.Reconcile(t.Context(), ctrl.Request{}); errors.Is(err, refused) != (step.fails != "") {
+			t.Errorf("%q fails: error %v", step.fails, err)
+		}
+		w.watch()
+		w.want(0, step.deleting, 0)
+		claim := &apiv1.NodeClaim{}
+		w.get("claim-0", claim)
+		if at := claim.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey]; (at != "") != step.deadline {
+			t.Errorf("%q fails: the deadline is %q", step.fails, at)
 		}
 	}
 }

@@ -148,7 +148,7 @@ func (w *world) restart() { w.Controller.state = state{} }
 
 func TestReplacementComesFirst(t *testing.T) {
 	w := newDearWorld(t)
-	w.pass(pause)
+	w.pass(minInterval)
 	r := w.replacement()
 	if r == nil {
 		t.Fatal("nothing was launched in the place of the dear node")
@@ -176,12 +176,12 @@ func TestOldPricesReplaceNothing(t *testing.T) {
 	w := newDearWorld(t)
 	current := false
 	w.PricesCurrent = func() bool { return current }
-	w.pass(pause)
+	w.pass(minInterval)
 	if r := w.replacement(); r != nil {
 		t.Errorf("%s was launched by prices of the build", r.Name)
 	}
 	current = true
-	w.pass(pause)
+	w.pass(minInterval)
 	if w.replacement() == nil {
 		t.Error("nothing was launched when prices were current")
 	}
@@ -190,7 +190,7 @@ func TestOldPricesReplaceNothing(t *testing.T) {
 // If the replacement fails, the mark is removed. The same command launches no second replacement.
 func TestFailedReplacementTakesTheMarkBack(t *testing.T) {
 	w := newDearWorld(t)
-	w.pass(pause)
+	w.pass(minInterval)
 	r := w.replacement()
 	w.Options.Paused = true
 	r.Finalizers = nil
@@ -222,20 +222,20 @@ func TestDriftThatIsTakenBack(t *testing.T) {
 		w.watch()
 	}
 	drift(true)
-	w.pass(pause)
+	w.pass(minInterval)
 	r := w.replacement()
 	if r == nil {
 		t.Fatal("nothing was launched in the place of the drifted node")
 	}
-	w.pass(settle)
+	w.pass(deletionDelay)
 	w.want(1, 0, 1)
 	drift(false)
 	w.restart()
 	w.get(r.Name, r)
 	w.boot(r)
-	w.pass(settle)
+	w.pass(deletionDelay)
 	w.want(0, 0, 0)
-	w.pass(settle)
+	w.pass(deletionDelay)
 	w.want(0, 1, 0)
 	w.get(r.Name, r)
 	if r.DeletionTimestamp == nil {
@@ -246,7 +246,7 @@ func TestDriftThatIsTakenBack(t *testing.T) {
 // If a replacement is not initialized within ten minutes, the command is rolled back, as in upstream.
 func TestReplacementIsGivenUp(t *testing.T) {
 	w := newDearWorld(t)
-	w.pass(pause)
+	w.pass(minInterval)
 	r := w.replacement()
 	if r == nil {
 		t.Fatal("nothing was launched in the place of the dear node")
@@ -285,7 +285,7 @@ func (w *world) takeMarksBack() {
 // A replacement that no pod needs is deleted after the rollback of its command.
 func TestUnneededReplacementIsDeleted(t *testing.T) {
 	w := newDearWorld(t)
-	w.pass(pause)
+	w.pass(minInterval)
 	r := w.replacement()
 	w.Options.Paused = true
 	w.takeMarksBack()
@@ -318,7 +318,7 @@ func TestReplacementInUseStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newDearWorld(t)
-			w.pass(pause)
+			w.pass(minInterval)
 			r := w.replacement()
 			w.Options.Paused = true
 			w.takeMarksBack()
@@ -338,7 +338,7 @@ func TestTakenBackRests(t *testing.T) {
 	w := newDearWorld(t)
 	var backoffs []time.Duration
 	for len(backoffs) < 3 {
-		w.pass(pause)
+		w.pass(minInterval)
 		r := w.replacement()
 		if r == nil {
 			continue
@@ -352,7 +352,7 @@ func TestTakenBackRests(t *testing.T) {
 		w.watch()
 		w.pass(poll)
 		w.want(0, 0, 0)
-		backoffs = append(backoffs, w.backoff["node-0"].lasts)
+		backoffs = append(backoffs, w.backoffs["node-0"].lasts)
 		w.vanish(r, n)
 	}
 	if want := []time.Duration{minBackoff, 2 * minBackoff, 4 * minBackoff}; !slices.Equal(backoffs, want) {
@@ -377,7 +377,7 @@ func (w *world) vanish(objects ...client.Object) {
 // A pod that was bound before the taint has no room on the replacement. The mark is removed.
 func TestLostPlaceTakesTheMarkBack(t *testing.T) {
 	w := newDearWorld(t)
-	w.pass(pause)
+	w.pass(minInterval)
 	r := w.replacement()
 	w.Options.Paused = true
 	for _, name := range []string{"late-1", "late-2"} {
@@ -391,7 +391,7 @@ func TestLostPlaceTakesTheMarkBack(t *testing.T) {
 func TestCapPerMinute(t *testing.T) {
 	w := newWorld(t, "100%", 5)
 	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{MaxDisruptions: 2}}
-	w.pass(pause)
+	w.pass(minInterval)
 	w.want(2, 0, 2)
 	w.pass(10 * time.Second)
 	if marked, _, _ := w.count(); marked != 2 {
@@ -403,18 +403,18 @@ func TestCapPerMinute(t *testing.T) {
 	}
 }
 
-// A node that could not be marked is not disrupted: it does not count for the limit per minute, and no decision is counted. It is tried again
-// after a backoff.
+// A node that could not be marked is not disrupted: it does not count for the limit per minute, and no decision is counted. It is
+// tried again after a backoff.
 func TestNodeThatCannotBeMarked(t *testing.T) {
 	w := newWorld(t, "100%", 2)
 	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{MaxDisruptions: 2}}
 	actor := w.Actor
 	w.Actor = &act.Actor{Client: interceptor.NewClient(w.client.(client.WithWatch), interceptor.Funcs{
 		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
-			return apierrors.NewConflict(schema.GroupResource{}, o.GetName(), errors.New("changed"))
+			return apierrors.NewForbidden(schema.GroupResource{}, o.GetName(), errors.New("refused by a webhook"))
 		},
 	})}
-	w.pass(pause)
+	w.fails(minInterval)
 	w.want(0, 0, 0)
 	counted := w.Metrics.Disruption.DecisionsTotal.WithLabelValues("delete", "empty", "empty")
 	if n := testutil.ToFloat64(counted); n != 0 {
@@ -430,6 +430,22 @@ func TestNodeThatCannotBeMarked(t *testing.T) {
 	}
 }
 
+// A node that changed while it was to be marked has no backoff: no disruption of it was cancelled. The next pass decides again.
+func TestNodeThatChangedIsDecidedAgain(t *testing.T) {
+	w := newWorld(t, "100%", 2)
+	actor := w.Actor
+	w.Actor = &act.Actor{Client: interceptor.NewClient(w.client.(client.WithWatch), interceptor.Funcs{
+		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
+			return apierrors.NewConflict(schema.GroupResource{}, o.GetName(), errors.New("changed"))
+		},
+	})}
+	w.pass(minInterval)
+	w.want(0, 0, 0)
+	w.Actor = actor
+	w.pass(time.Second)
+	w.want(2, 0, 2)
+}
+
 // A pause prevents new disruptions. A pause of disruption prevents all voluntary ones. A pause of launches prevents those that
 // need a replacement.
 func TestPausedByTheThrottle(t *testing.T) {
@@ -440,7 +456,7 @@ func TestPausedByTheThrottle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newDearWorld(t)
 			w.Throttle = &throttle.Throttle{Settings: limits}
-			w.pass(pause)
+			w.pass(minInterval)
 			w.pass(poll)
 			w.want(0, 0, 0)
 			if w.replacement() != nil {
@@ -457,7 +473,7 @@ func TestPausedByTheThrottle(t *testing.T) {
 func TestEmptyNodesGoWithoutLaunches(t *testing.T) {
 	w := newWorld(t, "100%", 3)
 	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{PauseLaunches: true, MaxReplacements: 1}}
-	w.pass(pause)
+	w.pass(minInterval)
 	w.want(3, 0, 3)
 }
 
@@ -483,7 +499,7 @@ func TestReplacementsAMinute(t *testing.T) {
 func TestDryRunDoesNothing(t *testing.T) {
 	w := newWorld(t, "100%", 3)
 	w.Options = disrupt.Options{Mode: apiv1.ModeDryRun}
-	w.pass(pause)
+	w.pass(minInterval)
 	w.pass(poll)
 	w.want(0, 0, 0)
 }

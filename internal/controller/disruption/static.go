@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/methods"
 	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -28,7 +30,7 @@ func (c *Controller) launchStatic(ctx context.Context, s *model.Snapshot, nodes 
 		nodes, held = nodes[:left:left], nodes[left:]
 	}
 	c.Metrics.Throttle.HeldBack.WithLabelValues("static").Set(float64(len(held)))
-	c.tellHeldBack(ctx, held)
+	c.tellLaunchesWithheld(ctx, held)
 	if len(nodes) == 0 {
 		return nil
 	}
@@ -46,13 +48,30 @@ func (c *Controller) launchStatic(ctx context.Context, s *model.Snapshot, nodes 
 		c.Cluster.Assume(l.Claim)
 		c.tellLaunched(ctx, l, "static")
 	}
-	c.recordStatic(s, launches)
+	c.recordStaticLaunches(s, launches)
 	return err
 }
 
-// tellShort publishes warnings on static NodePools whose missing nodes cannot be launched. NodePools that are not ready have
+// reasonStaticScaleIn is the reason for deleting nodes of a static NodePool that has more nodes than replicas.
+const reasonStaticScaleIn apiv1.DisruptionReason = telemetry.DisruptedStaticScaleIn
+
+// deleteStatic deletes nodes of static NodePools.
+func (c *Controller) deleteStatic(ctx context.Context, s *model.Snapshot, nodes []*model.Node) error {
+	var errs []error
+	for _, n := range nodes {
+		if err := c.Actor.End(ctx, n); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		c.tellDeleted(ctx, s, n, reasonStaticScaleIn)
+		c.recordStaticScaleIn(ctx, s, n)
+	}
+	return errors.Join(errs...)
+}
+
+// tellShortfalls publishes warnings on static NodePools whose missing nodes cannot be launched. NodePools that are not ready have
 // a condition that says so.
-func (c *Controller) tellShort(short []methods.Shortfall) {
+func (c *Controller) tellShortfalls(short []methods.Shortfall) {
 	for _, x := range short {
 		if x.Verdict.Rule != model.RuleNoPlace && x.Verdict.Rule != model.RuleMinValues {
 			continue
@@ -65,8 +84,8 @@ func (c *Controller) tellShort(short []methods.Shortfall) {
 	}
 }
 
-// tellHeldBack publishes events on static NodePools whose nodes were not launched because of the throttle.
-func (c *Controller) tellHeldBack(ctx context.Context, held []model.PlannedNode) {
+// tellLaunchesWithheld publishes events on static NodePools whose nodes were not launched because of the throttle.
+func (c *Controller) tellLaunchesWithheld(ctx context.Context, held []model.PlannedNode) {
 	var plans []*model.Plan
 	for _, n := range held {
 		if len(plans) == 0 || plans[len(plans)-1].Nodes[0].Pool != n.Pool {

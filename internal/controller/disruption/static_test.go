@@ -51,7 +51,7 @@ func TestStaticLaunchesAMinute(t *testing.T) {
 	w, e := newStaticWorld(t)
 	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{MaxLaunches: 2}}
 	held := func() float64 { return testutil.ToFloat64(w.Metrics.Throttle.HeldBack.WithLabelValues("static")) }
-	w.pass(pause)
+	w.pass(minInterval)
 	if n := len(w.claims()); n != 3 || held() != 3 {
 		t.Errorf("%d claims and %v held back, want the one there was and two, and 3", n, held())
 	}
@@ -75,7 +75,7 @@ func TestStaticLaunchesAMinute(t *testing.T) {
 func TestStaticLaunchesArePaused(t *testing.T) {
 	w, e := newStaticWorld(t)
 	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{PauseLaunches: true}}
-	w.pass(pause)
+	w.pass(minInterval)
 	told := e.words(telemetry.EventLaunchWithheld)
 	if n := len(w.claims()); n != 1 || !strings.Contains(told, "Not launched, launches are paused (pause-launches): 5 x large") {
 		t.Errorf("%d claims, told %q", n, told)
@@ -95,7 +95,7 @@ func TestStaticPoolIsScaledAtOnce(t *testing.T) {
 	if err := w.Controller.watch(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	w.pass(pause)
+	w.pass(minInterval)
 	for queue.Len() > 0 { // removes the requests that the new claims caused
 		r, _ := queue.Get()
 		queue.Done(r)
@@ -113,7 +113,7 @@ func TestStaticPoolIsScaledAtOnce(t *testing.T) {
 	if queue.Len() != 1 {
 		t.Fatal("a change of replicas makes no pass")
 	}
-	w.pass(pause)
+	w.pass(minInterval)
 	if n := len(w.claims()); n != 8 {
 		t.Errorf("%d claims after the pass, want 8", n)
 	}
@@ -129,7 +129,7 @@ func TestStaticIsShort(t *testing.T) {
 	}}
 	w.update(pool)
 	w.Cluster.Set(pool)
-	w.pass(pause)
+	w.pass(minInterval)
 	want := `default: 5 nodes of spec.replicas cannot be launched: NodePool "default": no matching instance type has an available offering`
 	if told := e.words(telemetry.EventNoCompatibleInstanceTypes); told != want {
 		t.Errorf("the pool is told %q, want %q", told, want)

@@ -26,24 +26,12 @@ func (c *Controller) endSurplus(ctx context.Context) error {
 	}) {
 		return nil
 	}
-	s := c.look(ctx)
-	var ordinary, left []*model.Node
-	for _, n := range s.Nodes() {
-		if !n.Managed() || n.Deleting {
-			continue
-		}
-		switch replaced := status.Replaces(n); {
-		case len(replaced) == 0 || awaited(s, n, replaced):
-		case slices.ContainsFunc(replaced, func(name string) bool { _, there := s.Claims.Get(name); return there }):
-			left = append(left, n)
-		default:
-			ordinary = append(ordinary, n)
-		}
-	}
-	surplus, used := move.SurplusReplacements(s, left, c.Options.Pack)
+	s := c.readSnapshot(ctx)
+	completed, cancelled := unawaited(s)
+	surplus, used := move.SurplusReplacements(s, cancelled, c.Options.Pack)
 	var errs []error
-	for _, n := range append(ordinary, used...) {
-		written, err := c.Actor.Adopt(ctx, n)
+	for _, n := range append(completed, used...) {
+		written, err := c.Actor.ClearReplaced(ctx, n)
 		c.Cluster.Assume(written...)
 		errs = append(errs, ignoreConflict(err))
 	}
@@ -55,6 +43,24 @@ func (c *Controller) endSurplus(ctx context.Context) error {
 		c.tellSurplus(ctx, n)
 	}
 	return errors.Join(errs...)
+}
+
+// unawaited returns the replacements that no disrupted node waits for: those whose replaced nodes no longer exist, and those whose
+// command was rolled back.
+func unawaited(s *model.Snapshot) (completed, cancelled []*model.Node) {
+	for _, n := range s.Nodes() {
+		if !n.Managed() || n.Deleting {
+			continue
+		}
+		switch replaced := status.Replaces(n); {
+		case len(replaced) == 0 || awaited(s, n, replaced):
+		case status.ReplacesExisting(s, n):
+			cancelled = append(cancelled, n)
+		default:
+			completed = append(completed, n)
+		}
+	}
+	return completed, cancelled
 }
 
 // awaited reports whether one of the NodeClaims that n replaces is being deleted, or is marked and waits for n.
@@ -73,28 +79,10 @@ func awaited(s *model.Snapshot, n *model.Node, replaced []string) bool {
 	return false
 }
 
-// reassign computes, once after a start, the destination nodes of the pods on marked nodes. Provisioning then reserves capacity
-// there, and the pods move in stages, as without the restart. It returns the snapshot with these destinations.
-func (c *Controller) reassign(ctx context.Context, s *model.Snapshot) *model.Snapshot {
-	if c.reassigned {
-		return s
-	}
-	c.reassigned = true
-	assignments := move.Assignments(s, c.Options.Pack)
-	for _, pl := range assignments {
-		c.Cluster.Promise(pl.Node.Name, pl.Pods, c.Clock.Now().Add(promised))
-	}
-	if len(assignments) == 0 {
-		return s
-	}
-	return c.look(ctx)
-}
-
 // tellSurplus reports that a replacement is deleted, because its command was rolled back and no pod needs it.
 func (c *Controller) tellSurplus(ctx context.Context, n *model.Node) {
 	const reason = telemetry.DisruptedUnusedReplacement
-	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(reason, n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], "",
-		telemetry.TerminationMode(n.Claim.Spec.TerminationGracePeriod)).Inc()
+	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(disruptedLabels(n, reason, "")...).Inc()
 	c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionTerminating,
 		"Disrupting Node: unused replacement (the nodes that it was launched for are kept, and no pod needs it)")
 	ctrl.LoggerFrom(ctx).Info("deleting nodeclaim", "reason", reason, "NodeClaim", klog.KRef("", n.Claim.Name), "Node", klog.KRef("", n.Name))

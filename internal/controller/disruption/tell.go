@@ -39,6 +39,7 @@ func (c *Controller) publish(n *model.Node, kind, reason, message string, cause 
 	}
 }
 
+// tellLaunched reports a NodeClaim that was created. reason is a reason of disruption in lower case, or "static".
 func (c *Controller) tellLaunched(ctx context.Context, l act.Launch, reason string) {
 	c.Metrics.NodeClaims.CreatedTotal.WithLabelValues(createdFor(reason), l.Node.Pool.Name, fmt.Sprint(l.Node.MinValuesRelaxed)).Inc()
 	ctrl.LoggerFrom(ctx).Info("created nodeclaim", "reason", reason, "NodePool", klog.KRef("", l.Node.Pool.Name),
@@ -57,10 +58,10 @@ func createdFor(reason string) string {
 	return "provisioned"
 }
 
+// tellMarked reports a command whose nodes were marked, or whose reboot was requested.
 func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *model.Command) {
 	kind := consolidationType(cmd.Method)
 	for _, n := range cmd.Nodes {
-		c.remember(n, kind)
 		c.Metrics.Disruption.DecisionsByNodepoolTotal.WithLabelValues(n.Pool, cmd.Decision(), lower(cmd.Reason), kind).Inc()
 		if cmd.TerminateFirst != "" {
 			c.Metrics.Disruption.TerminateFirstDecisionsTotal.WithLabelValues(n.Pool, lower(cmd.Reason), cmd.TerminateFirst).Inc()
@@ -72,7 +73,7 @@ func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *mod
 			p.Object.Spec.Disruption.ConsolidationPolicy == apiv1.ConsolidationPolicyBalanced {
 			c.tellApproved(p, n, cmd)
 		}
-		if recent(n, c.Clock.Now()) {
+		if recentReplacement(n, c.Clock.Now()) {
 			c.Metrics.Disruption.RedisruptionsTotal.WithLabelValues(n.Pool).Inc()
 		}
 		c.Metrics.Disruption.PodsMovedTotal.WithLabelValues(n.Pool).Add(float64(len(n.Reschedulable())))
@@ -101,8 +102,8 @@ func (c *Controller) tellInvalid(n *model.Node, kind string, why model.Verdict) 
 	c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationRejected, cannotConsolidate+why.String())
 }
 
-// recent reports whether the node was launched less than a day ago as a replacement.
-func recent(n *model.Node, now time.Time) bool {
+// recentReplacement reports whether the node was launched less than a day ago as a replacement.
+func recentReplacement(n *model.Node, now time.Time) bool {
 	return n.Claim.Annotations[apiv1.ReplacedTypesAnnotationKey] != "" &&
 		now.Sub(n.Claim.CreationTimestamp.Time) < 24*time.Hour
 }
@@ -149,15 +150,13 @@ func (c *Controller) tellCancelled(ctx context.Context, n *model.Node, why model
 	log.V(1).Info("removed marks of an interrupted disruption")
 }
 
-func (c *Controller) tellEnded(ctx context.Context, s *model.Snapshot, n *model.Node, reason apiv1.DisruptionReason) {
+// tellDeleted reports that the NodeClaim of the node was deleted for the reason.
+func (c *Controller) tellDeleted(ctx context.Context, s *model.Snapshot, n *model.Node, reason apiv1.DisruptionReason) {
 	policy := ""
-	if p, ok := s.Pool(n.Pool); ok && consolidationType(c.typeOf(n)) != "" {
+	if p, ok := s.Pool(n.Pool); ok && consolidationType(c.consolidationTypeOf(n)) != "" {
 		policy = telemetry.SnakeCase(string(p.Object.Spec.Disruption.ConsolidationPolicy))
 	}
-	labels := []string{
-		lower(reason), n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], policy,
-		telemetry.TerminationMode(n.Claim.Spec.TerminationGracePeriod),
-	}
+	labels := disruptedLabels(n, lower(reason), policy)
 	if reason == status.ReasonUnhealthy {
 		var bound *time.Duration
 		if d, ok := status.RepairBound(n.Claim); ok {
@@ -191,30 +190,30 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 			continue
 		}
 		p, ok := s.Pool(b.Node.Pool)
-		switch reason := reasonOf(b.Verdict, ok && p.Static()); reason {
+		switch reason := blockedEvent(b.Verdict, ok && p.Static()); reason {
 		case "":
 		case telemetry.EventDisruptionBlocked:
-			c.publish(b.Node, corev1.EventTypeNormal, reason, cannotDisrupt+explain.Sentence(b.Verdict), causeOf(b.Verdict)...)
+			c.publish(b.Node, corev1.EventTypeNormal, reason, cannotDisrupt+explain.Sentence(b.Verdict), dedupeKeys(b.Verdict)...)
 		case telemetry.EventConsolidationRejected:
 			c.publish(b.Node, corev1.EventTypeNormal, reason, cannotConsolidate+explain.Sentence(b.Verdict))
 		default:
-			c.publish(b.Node, corev1.EventTypeNormal, reason, cannotConsolidate+explain.Sentence(b.Verdict), causeOf(b.Verdict)...)
+			c.publish(b.Node, corev1.EventTypeNormal, reason, cannotConsolidate+explain.Sentence(b.Verdict), dedupeKeys(b.Verdict)...)
 		}
 	}
 	c.tellWithoutPool(s)
 	c.tellPools(s)
 }
 
-// causeOf returns the values by which events about blocked nodes are distinguished. A node has few of them: amounts, names of pods
-// and prices, which change from pass to pass, are not among them.
-func causeOf(v model.Verdict) []string {
+// dedupeKeys returns the values by which events about blocked nodes are distinguished. A node has few of them: amounts, names of
+// pods and prices, which change from pass to pass, are not among them.
+func dedupeKeys(v model.Verdict) []string {
 	return []string{strconv.Itoa(int(v.Rule)), strconv.Itoa(int(v.Cause)), v.Key}
 }
 
-// reasonOf returns the reason of the event about a node that is not disrupted, empty for no event. It is Unconsolidatable only
-// if the verdict keeps the node from consolidation alone. Nodes of static NodePools are not consolidated, so minValues keep them
-// from another disruption.
-func reasonOf(v model.Verdict, static bool) string {
+// blockedEvent returns the reason of the event about a node that is not disrupted because of the verdict, empty for no event. It is
+// Unconsolidatable only if the verdict keeps the node from consolidation alone. Nodes of static NodePools are not consolidated, so
+// minValues keep them from another disruption.
+func blockedEvent(v model.Verdict, static bool) string {
 	switch v.Rule {
 	case model.RuleAnnotation, model.RuleNominated, model.RulePDB, model.RuleNoPlace, model.RuleLimit:
 		return telemetry.EventDisruptionBlocked
@@ -247,7 +246,7 @@ func (c *Controller) tellWithoutPool(s *model.Snapshot) {
 		if n.Managed() && n.Pool == "" && n.Initialized && !n.Deleting {
 			c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+"NodeClaim has no label "+
 				apiv1.NodePoolLabelKey+": only nodes of a NodePool are disrupted voluntarily or repaired",
-				causeOf(model.Verdict{Rule: model.RulePolicy, Cause: model.CauseNoNodePool})...)
+				dedupeKeys(model.Verdict{Rule: model.RulePolicy, Cause: model.CauseNoNodePool})...)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestApprovedConsolidation(t *testing.T) {
 	pool.Spec.Disruption.ConsolidationPolicy = apiv1.ConsolidationPolicyBalanced
 	w.update(pool)
 	w.Cluster.Set(pool)
-	w.pass(pause)
+	w.pass(minInterval)
 	wantAbout(t, heard, telemetry.EventConsolidationApproved, "claim-0", "node-0")
 
 	w = newWorld(t, "0", 2)
@@ -73,7 +73,7 @@ func TestApprovedConsolidation(t *testing.T) {
 func TestInvalidConsolidation(t *testing.T) {
 	w, heard := newDearWorld(t), &ear{}
 	w.Events = heard
-	w.pass(pause)
+	w.pass(minInterval)
 	r := w.replacement()
 	w.Options.Paused = true
 	for _, name := range []string{"late-1", "late-2"} {
@@ -97,7 +97,7 @@ func TestReasonsOfCreatedClaims(t *testing.T) {
 		}
 	}
 	w, _ := newStaticWorld(t)
-	w.pass(pause)
+	w.pass(minInterval)
 	created := w.Metrics.NodeClaims.CreatedTotal
 	if n := testutil.ToFloat64(created.WithLabelValues("provisioned", "default", "false")); n == 0 || testutil.CollectAndCount(created) != 1 {
 		t.Errorf("%v claims of the static NodePool are counted as provisioned, in %d series", n, testutil.CollectAndCount(created))
@@ -201,7 +201,7 @@ func TestReasonsInTheManual(t *testing.T) {
 		model.RuleNotDue:     {"`no disruption reason applies`", ""},
 		model.RuleBuffer:     {"CapacityBuffer", telemetry.EventUnconsolidatable},
 	} {
-		got := reasonOf(model.Verdict{Rule: rule}, false)
+		got := blockedEvent(model.Verdict{Rule: rule}, false)
 		if got != tt.want {
 			t.Errorf("%s: event %q, want %q", rule.Word(), got, tt.want)
 		}
@@ -210,11 +210,11 @@ func TestReasonsInTheManual(t *testing.T) {
 		}
 	}
 	for rule := model.RuleBudget; rule <= model.RuleBuffer; rule++ {
-		if got := reasonOf(model.Verdict{Rule: rule}, true); got != reasonOf(model.Verdict{Rule: rule}, false) {
+		if got := blockedEvent(model.Verdict{Rule: rule}, true); got != blockedEvent(model.Verdict{Rule: rule}, false) {
 			t.Errorf("%s: a static NodePool has event %q", rule.Word(), got)
 		}
 	}
-	if got := reasonOf(model.Verdict{Rule: model.RuleMinValues}, true); got != telemetry.EventDisruptionBlocked {
+	if got := blockedEvent(model.Verdict{Rule: model.RuleMinValues}, true); got != telemetry.EventDisruptionBlocked {
 		t.Errorf("minValues in a static NodePool: event %q", got)
 	}
 }

@@ -79,7 +79,7 @@ func (o *colony) rolled(instances int) (fewest int) {
 			o.must(o.client.Status().Update(o.t.Context(), &p))
 		}
 		o.show()
-		_, err := o.c.Actor.Launch(o.t.Context(), pack.Solve(o.c.look(o.t.Context()), pack.Options{Labels: apiv1.CoreLabels()}))
+		_, err := o.c.Actor.Launch(o.t.Context(), pack.Solve(o.c.readSnapshot(o.t.Context()), pack.Options{Labels: apiv1.CoreLabels()}))
 		o.must(err)
 		if n := len(o.claims()); n > instances {
 			o.t.Fatalf("%d claims for %d instances", n, instances)

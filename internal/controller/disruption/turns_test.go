@@ -39,9 +39,9 @@ func (o *colony) handOver() (dead bool) {
 
 // provision records promises for pending pods, and adds the new nodes that it would need for them to short.
 func (o *colony) provision() {
-	plan := pack.Solve(o.c.look(o.t.Context()), pack.Options{Labels: apiv1.CoreLabels()})
+	plan := pack.Solve(o.c.readSnapshot(o.t.Context()), pack.Options{Labels: apiv1.CoreLabels()})
 	for _, pl := range plan.Placements {
-		o.c.Cluster.Promise(pl.Node.Name, pl.Pods, o.clock.Now().Add(promised))
+		o.c.Cluster.Promise(pl.Node.Name, pl.Pods, o.clock.Now().Add(promiseLifetime))
 	}
 	o.short += len(plan.Nodes)
 }

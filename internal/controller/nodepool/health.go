@@ -1,6 +1,7 @@
 package nodepool
 
 import (
+	"cmp"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -33,25 +34,18 @@ type record struct {
 // NewHealth returns an empty Health.
 func NewHealth() *Health { return &Health{pools: map[types.UID]*record{}} }
 
-// Record records that a node of the NodePool joined the cluster (ok) or did not join in time. It must be called before the claim
-// is written, because the change of the claim triggers RegistrationHealth.
-func (h *Health) Record(pool types.UID, ok bool) {
-	if ok {
-		h.note(pool, true, "", "")
-		return
-	}
-	h.Fail(pool, apiv1.ReasonRegistrationFailed, "Node did not register in time")
+// RecordSuccess records that a node of the NodePool joined the cluster. It must be called before the claim is written, because the
+// change of the claim triggers RegistrationHealth.
+func (h *Health) RecordSuccess(pool types.UID) { h.add(pool, true, "", "") }
+
+// RecordFailure records that a node of the NodePool did not join the cluster, with the reason, such as the failed launch of its
+// claim. It must be called before the claim is deleted.
+func (h *Health) RecordFailure(pool types.UID, reason, message string) {
+	h.add(pool, false, cmp.Or(reason, apiv1.ReasonRegistrationFailed), message)
 }
 
-// Fail records a failure with its reason, such as the failed launch of a claim.
-func (h *Health) Fail(pool types.UID, reason, message string) {
-	if reason == "" {
-		reason = apiv1.ReasonRegistrationFailed
-	}
-	h.note(pool, false, reason, message)
-}
-
-func (h *Health) note(pool types.UID, ok bool, reason, message string) {
+// add adds a result. The reason and the message are those of a failure.
+func (h *Health) add(pool types.UID, ok bool, reason, message string) {
 	if pool == "" {
 		return // a claim that a user created has no NodePool
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -30,9 +31,9 @@ func TestHealth(t *testing.T) {
 		t.Run(tt.outcomes, func(t *testing.T) {
 			h := NewHealth()
 			for _, o := range tt.outcomes {
-				h.Record("pool", o == '+')
-				h.Record("another", o != '+')
-				h.Record("", false)
+				recordResult(h, "pool", o == '+')
+				recordResult(h, "another", o != '+')
+				recordResult(h, "", false)
 			}
 			if got := h.Of("pool"); got != tt.want {
 				t.Errorf("diagnosis is %+v, want %+v", got, tt.want)
@@ -41,15 +42,24 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// recordResult records a success or a failure.
+func recordResult(h *Health, pool types.UID, ok bool) {
+	if ok {
+		h.RecordSuccess(pool)
+		return
+	}
+	h.RecordFailure(pool, "", "Node did not register in time")
+}
+
 // The diagnosis depends only on the last four results.
 func TestHealthForgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		outcomes := rapid.SliceOfN(rapid.Bool(), remembered, 20).Draw(t, "outcomes")
 		all, last := NewHealth(), NewHealth()
 		for i, ok := range outcomes {
-			all.Record("pool", ok)
+			recordResult(all, "pool", ok)
 			if i >= len(outcomes)-remembered {
-				last.Record("pool", ok)
+				recordResult(last, "pool", ok)
 			}
 		}
 		if all.Of("pool") != last.Of("pool") {
@@ -105,7 +115,7 @@ func TestRegistrationHealth(t *testing.T) {
 			w := newWorld(t, tt.pool, aClass("True"))
 			h := NewHealth()
 			for _, ok := range tt.outcomes {
-				h.Record("pool", ok)
+				recordResult(h, "pool", ok)
 			}
 			pool, _ := w.run(&RegistrationHealth{Client: w, Clock: w.clock, Cloud: onlyFacts{}, Health: h})
 			got := condition.Get(pool, apiv1.ConditionTypeNodeRegistrationHealthy)
@@ -125,8 +135,8 @@ func TestRegistrationHealth(t *testing.T) {
 func TestHealthOfDeletedPoolsIsForgotten(t *testing.T) {
 	w := newWorld(t, aPool(func(p *apiv1.NodePool) { p.Name, p.UID = "kept", "kept" }))
 	h := NewHealth()
-	h.Record("pool", true)
-	h.Record("kept", true)
+	h.RecordSuccess("pool")
+	h.RecordSuccess("kept")
 	w.run(&RegistrationHealth{Client: w, Clock: w.clock, Cloud: onlyFacts{}, Health: h})
 	if h.Of("pool").Known || !h.Of("kept").Known {
 		t.Errorf("deleted pool %+v, other pool %+v", h.Of("pool"), h.Of("kept"))

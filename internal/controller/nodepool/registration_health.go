@@ -91,10 +91,10 @@ func (c *RegistrationHealth) diagnose(pool *apiv1.NodePool, class classObject) {
 func (c *RegistrationHealth) recall(pool types.UID, stored *metav1.Condition) {
 	switch stored.Status {
 	case metav1.ConditionTrue:
-		c.Health.Record(pool, true)
+		c.Health.RecordSuccess(pool)
 	case metav1.ConditionFalse:
 		for range unhealthyAt {
-			c.Health.Fail(pool, stored.Reason, stored.Message)
+			c.Health.RecordFailure(pool, stored.Reason, stored.Message)
 		}
 	}
 }

@@ -189,6 +189,26 @@ func TestNothingIsLaunchedTwice(t *testing.T) {
 	}
 }
 
+// Until the instance has joined, the event names the NodeClaim, because a Node of that name does not exist.
+func TestNodeInFlightIsToldAsItsClaim(t *testing.T) {
+	w := newWorld(t)
+	w.pend("web", 1, 1)
+	w.clock.Step(time.Second)
+	w.reconcile()
+	w.pend("late", 1, 1)
+	w.clock.Step(retry)
+	w.reconcile()
+	claims, told := w.claims(), w.told(telemetry.EventNominated)
+	if len(claims) != 1 || len(told) < 2 {
+		t.Fatalf("%d claims, told %q", len(claims), told)
+	}
+	for _, text := range told {
+		if !strings.Contains(text, "nodeclaim/"+claims[0].Name) {
+			t.Errorf("told %q, want nodeclaim/%s", text, claims[0].Name)
+		}
+	}
+}
+
 func TestBatchWindow(t *testing.T) {
 	w := newWorld(t)
 	for i := range int64(30) { // with a pod every half second, the batch is never idle
@@ -416,12 +436,12 @@ func TestUnsafePlacementDoesNotStopOthers(t *testing.T) {
 	node.Spec.Taints = []corev1.Taint{{Key: "private", Effect: corev1.TaintEffectNoSchedule}}
 	w.Cluster.Set(node)
 	w.Solve = func(s *model.Snapshot, o pack.Options) *model.Plan {
-		if !o.Leave["default/near-0"].OK() {
+		if !o.Excluded["default/near-0"].OK() {
 			return pack.Solve(s, o)
 		}
 		near, _ := s.Pods.Get("default/near-0")
 		n, _ := s.NodeByName("n")
-		o.Leave = map[string]model.Verdict{near.Key: {Rule: model.RuleInvalid, Subject: "placed by hand"}}
+		o.Excluded = map[string]model.Verdict{near.Key: {Rule: model.RuleInvalid, Subject: "placed by hand"}}
 		plan := pack.Solve(s, o)
 		plan.Refusals = nil
 		plan.Placements = append(plan.Placements, model.Placement{Node: n, Pods: []*model.Pod{near}})
@@ -475,7 +495,7 @@ func TestPanicHoldsUpNoOther(t *testing.T) {
 	w.Solve = func(s *model.Snapshot, o pack.Options) *model.Plan {
 		solves++
 		for _, p := range s.Pending() {
-			if strings.HasPrefix(p.Key, "default/bad") && o.Leave[p.Key].OK() && !fixed {
+			if strings.HasPrefix(p.Key, "default/bad") && o.Excluded[p.Key].OK() && !fixed {
 				panic("index out of range")
 			}
 		}

@@ -30,7 +30,7 @@ func TestLimitsOfPlansTogether(t *testing.T) {
 	if n := len(w.claims()); n != 1 {
 		t.Errorf("%d claims while two more are being created, want 1", n)
 	}
-	if n := len(w.Cluster.Snapshot().Promises); n != 1 {
+	if n := len(w.Cluster.Snapshot().Targets); n != 1 {
 		t.Errorf("%d pods are promised a node, want 1", n)
 	}
 	done()

@@ -93,8 +93,8 @@ func TestApproveLaunches(t *testing.T) {
 		if told == "" != (tt.told == "") || !strings.Contains(told, tt.told) {
 			t.Errorf("%q nodes are approved, and the pool is told %q, want %q", tt.approved, told, tt.told)
 		}
-		if s := w.Cluster.Snapshot(); tt.claims == 1 && s.Promises["default/"+first.Name] == "" {
-			t.Errorf("the only node is for %v, want it for the pod of the highest priority", s.Promises)
+		if s := w.Cluster.Snapshot(); tt.claims == 1 && s.Targets["default/"+first.Name] == "" {
+			t.Errorf("the only node is for %v, want it for the pod of the highest priority", s.Targets)
 		}
 	}
 	gone := w.claims()[0]

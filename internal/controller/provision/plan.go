@@ -34,7 +34,7 @@ type failure struct {
 func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[string]model.Verdict) *model.Plan {
 	options := c.Options
 	options.DefaultSpread = c.Spread.Of(ctx)
-	options.Leave = c.withFailing(s, leave)
+	options.Excluded = c.withFailing(s, leave)
 	if ignored := c.ignored(s); ignored != "" {
 		options.Slack = max(options.Slack, ignoredSlack)
 	}
@@ -61,7 +61,7 @@ func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[stri
 		faults.WithLabelValues(c.Name(), telemetry.FaultPanic).Inc()
 		ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %s", p.Value), "internal error: planning failed for some pods, they are left out",
 			"pods", keysOf(p.Pods), "count", len(p.Pods), "stack", p.Stack)
-		c.noteFailing(s, p, checked.Leave)
+		c.noteFailing(s, p, checked.Excluded)
 	}
 	return checked.Plan
 }

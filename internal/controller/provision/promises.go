@@ -20,7 +20,7 @@ func (c *Controller) breakPromises(s *model.Snapshot, plan *model.Plan) {
 	var broken []*model.Pod
 	for _, r := range plan.Refusals {
 		for _, p := range r.Pods {
-			if !p.Bound() && s.PromiseOf(p) != "" {
+			if !p.Bound() && s.TargetOf(p) != "" {
 				broken = append(broken, p)
 			}
 		}

@@ -160,7 +160,7 @@ func TestRefusalBreaksPromises(t *testing.T) {
 	w.clock.Step(time.Second)
 	w.reconcile()
 	s := w.Cluster.Snapshot()
-	if got := s.PromiseOf(s.Pending()[0]); got != "" {
+	if got := s.TargetOf(s.Pending()[0]); got != "" {
 		t.Errorf("the pod is still on its way to %q", got)
 	}
 }

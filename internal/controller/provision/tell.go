@@ -38,7 +38,7 @@ func (c *Controller) tell(
 	}
 	for _, p := range plan.Placements {
 		existing += len(p.Pods)
-		c.tellPlaced(s, p.Pods, p.Node.Pool, "Pod should schedule on: node/"+p.Node.Name)
+		c.tellPlaced(s, p.Pods, p.Node.Pool, "Pod should schedule on: "+target(p.Node))
 	}
 	c.tellPools(s)
 	refused := c.tellRefusals(s, plan, waits)
@@ -55,6 +55,14 @@ func (c *Controller) tell(
 	ctrl.LoggerFrom(ctx).Info("computed new nodeclaim(s) to fit pod(s)",
 		"nodeclaims", len(launches), "pods", pods, "existing", existing, "unschedulable", refused.pods,
 		"price-per-hour", plan.Price, "lower-bound-per-hour", plan.Floor, "instance-types", plan.Mix())
+}
+
+// target names the object that stands for the node, as kind/name. Until its instance has joined, that is the NodeClaim.
+func target(n *model.Node) string {
+	if n.Object == nil {
+		return "nodeclaim/" + n.Claim.Name
+	}
+	return "node/" + n.Name
 }
 
 func (c *Controller) tellLaunch(ctx context.Context, s *model.Snapshot, l act.Launch) {

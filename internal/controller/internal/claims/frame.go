@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,17 +67,17 @@ func GetLive(ctx context.Context, c client.Reader, facts cloud.Facts, req ctrl.R
 	return claim, nil
 }
 
-// The delays before the retry of a write that failed because the object was changed (ConflictRetry) or does not exist (GoneRetry). During
-// the delay, the cache receives that change, which is an event of its own. So the retry is only a safeguard. If the watch is late, several
-// controllers of claims may repeat their writes of one object until the change is received.
+// The delays before the retry of a write that failed because the object was changed (ConflictRetry) or does not exist
+// (GoneRetry). During the delay, the cache receives that change, which is an event of its own. So the retry is only a safeguard.
+// If the watch is late, several controllers of claims may repeat their writes of one object until the change is received.
 const (
 	ConflictRetry = 5 * time.Second
 	GoneRetry     = 10 * time.Second
 )
 
-// Settle returns the result of a Reconcile that ended with err. A conflict means that the cache was out of date. It is not an
+// Result returns the result of a Reconcile that ended with err. A conflict means that the cache was out of date. It is not an
 // error: the result is then a retry after ConflictRetry or GoneRetry.
-func Settle(result ctrl.Result, err error) (ctrl.Result, error) {
+func Result(result ctrl.Result, err error) (ctrl.Result, error) {
 	if apierrors.IsNotFound(err) {
 		return ctrl.Result{RequeueAfter: GoneRetry}, nil
 	}
@@ -87,4 +88,14 @@ func Settle(result ctrl.Result, err error) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	return result, nil
+}
+
+// SetNodeClassLabel sets the label of the claim that names its node class. By this label the claim, and later its node, are
+// recognized as managed by the provider.
+func SetNodeClassLabel(claim *apiv1.NodeClaim) {
+	if claim.Labels == nil {
+		claim.Labels = map[string]string{}
+	}
+	ref := claim.Spec.NodeClassRef
+	claim.Labels[apiv1.NodeClassLabelKey(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})] = ref.Name
 }

@@ -42,6 +42,19 @@ func NodesOf(ctx context.Context, c client.Reader, claim *apiv1.NodeClaim) ([]*c
 	return nodes, nil
 }
 
+// PodsOf returns the pods that are bound to the node with this name.
+func PodsOf(ctx context.Context, c client.Reader, node string, options ...client.ListOption) ([]*corev1.Pod, error) {
+	var list corev1.PodList
+	if err := c.List(ctx, &list, append(options, client.MatchingFields{IndexPodNodeName: node})...); err != nil {
+		return nil, fmt.Errorf("list pods of node %s: %w", node, err)
+	}
+	pods := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[i] = &list.Items[i]
+	}
+	return pods, nil
+}
+
 // ClaimsOf returns the claims of the node, sorted by name.
 func ClaimsOf(ctx context.Context, c client.Reader, node *corev1.Node) ([]*apiv1.NodeClaim, error) {
 	if node.Spec.ProviderID == "" {

@@ -56,5 +56,5 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before, ref := node.DeepCopy(), found[0].Spec.NodeClassRef
 	node.Labels[apiv1.NodeClassLabelKey(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})] = ref.Name
-	return claims.Settle(ctrl.Result{}, act.Patch(ctx, c.Client, before, node))
+	return claims.Result(ctrl.Result{}, act.Patch(ctx, c.Client, before, node))
 }

@@ -78,7 +78,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 	before := claim.DeepCopy()
 	c.compare(claim, nodes[0])
-	return claims.Settle(ctrl.Result{RequeueAfter: period}, act.PatchStatus(ctx, c.Client, before, claim))
+	return claims.Result(ctrl.Result{RequeueAfter: period}, act.PatchStatus(ctx, c.Client, before, claim))
 }
 
 // compare sets the condition ConsistentStateFound, and publishes an event for every resource that is too small.

@@ -52,15 +52,15 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 	before := claim.DeepCopy()
 	wait := c.setConsolidatable(claim, pool)
-	again, driftErr := c.setDrifted(ctx, claim, pool)
-	if wait == 0 || again > 0 && again < wait {
-		wait = again
+	driftWait, driftErr := c.setDrifted(ctx, claim, pool)
+	if wait == 0 || driftWait > 0 && driftWait < wait {
+		wait = driftWait
 	}
 	err = act.PatchStatus(ctx, c.Client, before, claim)
 	if !act.Conflict(err) {
 		err = errors.Join(driftErr, err)
 	}
-	return claims.Settle(ctrl.Result{RequeueAfter: wait}, err)
+	return claims.Result(ctrl.Result{RequeueAfter: wait}, err)
 }
 
 // setConsolidatable sets or clears the condition Consolidatable. It returns the delay until the condition will become true, zero
@@ -71,7 +71,7 @@ func (c *Controller) setConsolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodeP
 		return 0
 	}
 	yes, wait := lifecycle.Consolidatable(claim, pool, c.Clock.Now())
-	if yes || wait > 0 && requested(claim, pool, c.Clock.Now()) {
+	if yes || wait > 0 && consolidationRequested(claim, pool, c.Clock.Now()) {
 		condition.SetTrue(claim, apiv1.ConditionTypeConsolidatable, c.Clock.Now())
 	} else {
 		condition.Clear(claim, apiv1.ConditionTypeConsolidatable)
@@ -79,9 +79,9 @@ func (c *Controller) setConsolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodeP
 	return wait
 }
 
-// requested reports whether a user has requested consolidation after the last pod event of the claim's node or, if there
-// was none, after its initialization.
-func requested(claim *apiv1.NodeClaim, pool *apiv1.NodePool, now time.Time) bool {
+// consolidationRequested reports whether a user has requested consolidation after the last pod event of the claim's node or, if
+// there was none, after its initialization.
+func consolidationRequested(claim *apiv1.NodeClaim, pool *apiv1.NodePool, now time.Time) bool {
 	since := claim.Status.LastPodEventTime.Time
 	if initialized := condition.Get(claim, apiv1.ConditionTypeInitialized); since.IsZero() && initialized != nil {
 		since = initialized.LastTransitionTime.Time
@@ -96,7 +96,7 @@ const ReasonRequested = "DisruptionRequested"
 // condition is not changed. The delay is zero if the claim is not launched, or if an error is returned.
 func (c *Controller) setDrifted(
 	ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool,
-) (again time.Duration, err error) {
+) (wait time.Duration, err error) {
 	if !condition.IsTrue(claim, apiv1.ConditionTypeLaunched) {
 		condition.Clear(claim, apiv1.ConditionTypeDrifted)
 		return 0, nil

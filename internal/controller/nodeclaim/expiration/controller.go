@@ -3,7 +3,6 @@ package expiration
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -32,7 +31,7 @@ type Controller struct {
 	// Decisions records the deletions; nil records none.
 	Decisions *decisions.Log
 
-	pace pace
+	limit deletionLimit
 }
 
 // Name is the controller's name in logs and metrics.
@@ -64,16 +63,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := c.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, fmt.Errorf("list claims: %w", err)
 	}
-	staying, leaving := 0, []time.Time{}
-	for i := range all.Items {
-		other := &all.Items[i]
-		if other.DeletionTimestamp.IsZero() {
-			staying++
-		} else if at, ok := model.ExpiresAt(other); ok && !other.DeletionTimestamp.Time.Before(at) {
-			leaving = append(leaving, other.DeletionTimestamp.Time)
-		}
-	}
-	if wait := c.pace.take(c.Clock.Now(), staying, leaving); wait > 0 {
+	staying, leaving := countClaims(all.Items)
+	if wait := c.limit.take(claim.UID, c.Clock.Now(), staying, leaving); wait > 0 {
 		ctrl.LoggerFrom(ctx).V(1).Info("expiry postponed, many nodeclaims expire at once", "wait", wait.String())
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
@@ -83,4 +74,17 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	_, err = dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, string(lifecycle.DeleteExpired))
 	return ctrl.Result{}, err
+}
+
+// countClaims returns the number of claims that are not being deleted, and the expired claims that are being deleted.
+func countClaims(all []apiv1.NodeClaim) (staying int, leaving []deletion) {
+	for i := range all {
+		claim := &all[i]
+		if claim.DeletionTimestamp.IsZero() {
+			staying++
+		} else if at, ok := model.ExpiresAt(claim); ok && !claim.DeletionTimestamp.Time.Before(at) {
+			leaving = append(leaving, deletion{claim.UID, claim.DeletionTimestamp.Time})
+		}
+	}
+	return staying, leaving
 }

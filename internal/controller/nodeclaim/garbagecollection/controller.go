@@ -16,6 +16,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/dismiss"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/lookup"
 	"github.com/karpenter-go/karpenter/internal/singleton"
@@ -25,9 +26,9 @@ import (
 const (
 	// period is the interval between two comparisons of all claims with all instances.
 	period = 2 * time.Minute
-	// settleTime is the time after its launch during which an instance may be missing in the cloud's lists, which are eventually
-	// consistent.
-	settleTime = 2 * time.Minute
+	// listingDelay is the time after its launch during which an instance may be missing in the lists of the cloud, which are
+	// eventually consistent.
+	listingDelay = 2 * time.Minute
 )
 
 // A Controller deletes claims whose instance no longer exists.
@@ -67,8 +68,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	var errs []error
 	for i := range claims.Items {
-		if claim := &claims.Items[i]; c.suspect(claim) && !listed[claim.Status.ProviderID] {
-			errs = append(errs, c.collect(ctx, claim))
+		if claim := &claims.Items[i]; c.expectsListed(claim) && !listed[claim.Status.ProviderID] {
+			errs = append(errs, c.deleteIfGone(ctx, claim))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -77,46 +78,45 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: period}, nil
 }
 
-// suspect reports whether the cloud should list the claim's instance, because it was launched at least settleTime ago. Claims
-// that are not registered are included. So an instance that was reclaimed during its boot is detected before the registration
-// timeout.
-func (c *Controller) suspect(claim *apiv1.NodeClaim) bool {
+// expectsListed reports whether the cloud should list the claim's instance, because it was launched at least listingDelay ago.
+// Claims that are not registered are included. So an instance that was reclaimed during its boot is detected before the
+// registration timeout.
+func (c *Controller) expectsListed(claim *apiv1.NodeClaim) bool {
 	launched := condition.Get(claim, apiv1.ConditionTypeLaunched)
 	return claim.DeletionTimestamp.IsZero() && claim.Status.ProviderID != "" &&
 		c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) &&
 		condition.IsTrue(claim, apiv1.ConditionTypeLaunched) &&
-		c.Clock.Since(launched.LastTransitionTime.Time) >= settleTime
+		c.Clock.Since(launched.LastTransitionTime.Time) >= listingDelay
 }
 
-// collect deletes the claim, unless its node is ready or the cloud finds its instance by ID.
-func (c *Controller) collect(ctx context.Context, claim *apiv1.NodeClaim) error {
-	nodes, err := lookup.NodesOf(ctx, c.Client, claim)
-	if err != nil {
+// deleteIfGone deletes the claim if its instance no longer exists.
+func (c *Controller) deleteIfGone(ctx context.Context, claim *apiv1.NodeClaim) error {
+	if gone, err := c.instanceGone(ctx, claim); err != nil || !gone {
 		return err
-	}
-	for _, node := range nodes {
-		if ready(node) {
-			return nil
-		}
-	}
-	_, err = c.Cloud.Get(ctx, claim.Status.ProviderID)
-	switch {
-	case err == nil:
-		return nil
-	case !errors.Is(err, cloud.ErrNotFound):
-		return fmt.Errorf("get instance of claim %s: %w", claim.Name, err)
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues(
 		"NodeClaim", klog.KRef("", claim.Name), "provider-id", claim.Status.ProviderID))
-	_, err = dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, string(lifecycle.DeleteGarbageCollected))
+	_, err := dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, string(lifecycle.DeleteGarbageCollected))
 	return err
 }
 
-func ready(node *corev1.Node) bool {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
+// instanceGone reports whether no node of the claim is ready and the cloud does not find its instance by ID.
+func (c *Controller) instanceGone(ctx context.Context, claim *apiv1.NodeClaim) (bool, error) {
+	nodes, err := lookup.NodesOf(ctx, c.Client, claim)
+	if err != nil {
+		return false, err
+	}
+	for _, node := range nodes {
+		if model.Readiness(node) == corev1.ConditionTrue {
+			return false, nil
 		}
 	}
-	return false
+	_, err = c.Cloud.Get(ctx, claim.Status.ProviderID)
+	if errors.Is(err, cloud.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get instance of claim %s: %w", claim.Name, err)
+	}
+	return false, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,10 +37,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if claim == nil || !slices.Contains(claim.Finalizers, apiv1.TerminationFinalizer) {
 		return ctrl.Result{}, err
 	}
-	before, ref := claim.DeepCopy(), claim.Spec.NodeClassRef
-	if claim.Labels == nil {
-		claim.Labels = map[string]string{}
-	}
-	claim.Labels[apiv1.NodeClassLabelKey(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})] = ref.Name
-	return claims.Settle(ctrl.Result{}, act.Patch(ctx, c.Client, before, claim))
+	before := claim.DeepCopy()
+	claims.SetNodeClassLabel(claim)
+	return claims.Result(ctrl.Result{}, act.Patch(ctx, c.Client, before, claim))
 }

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -31,10 +30,10 @@ import (
 
 // Health records for each NodePool whether its nodes join the cluster.
 type Health interface {
-	// Record records that one node of the NodePool joined (ok) or did not join.
-	Record(poolUID types.UID, ok bool)
-	// Fail records that one node did not join, with the reason. The reason is empty if it is not known.
-	Fail(poolUID types.UID, reason, message string)
+	// RecordSuccess records that one node of the NodePool joined.
+	RecordSuccess(poolUID types.UID)
+	// RecordFailure records that one node did not join, with the reason. The reason is empty if it is not known.
+	RecordFailure(poolUID types.UID, reason, message string)
 }
 
 // Planned returns which pods were planned for which claim.
@@ -74,7 +73,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	// CPU.
 	number := workers.Number(c.CPUMillis, 1000, 5000)
 	b := claims.Over(mgr, c, facts, number).
-		Watches(&apiv1.NodeClaim{}, handler.Funcs{UpdateFunc: c.interrupt}).
+		Watches(&apiv1.NodeClaim{}, handler.Funcs{UpdateFunc: c.cancelLaunch}).
 		Watches(&corev1.Node{}, lookup.FromNode(c.Client, facts)).
 		WithOptions(controller.Options{ // not the default options, because launches are retried more slowly
 			MaxConcurrentReconciles: number, RateLimiter: workers.Limiter(time.Second, time.Minute),
@@ -95,29 +94,25 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		c.launches.forget(req.Name)
 		return ctrl.Result{}, nil
 	}
-	if err := c.hold(ctx, claim); err != nil {
-		return claims.Settle(ctrl.Result{}, err)
+	if err := c.addFinalizer(ctx, claim); err != nil {
+		return claims.Result(ctrl.Result{}, err)
 	}
-	return claims.Settle(newPass(c, claim).run(ctx))
+	return claims.Result(newPass(c, claim).run(ctx))
 }
 
-// hold adds the finalizer to a claim before its instance is launched. It also adds the label of the node class, by which the
-// claim and later its node are recognized as managed by the provider.
-func (c *Controller) hold(ctx context.Context, claim *apiv1.NodeClaim) error {
+// addFinalizer adds the finalizer to a claim before its instance is launched, and the label of its node class.
+func (c *Controller) addFinalizer(ctx context.Context, claim *apiv1.NodeClaim) error {
 	if !claim.DeletionTimestamp.IsZero() || slices.Contains(claim.Finalizers, apiv1.TerminationFinalizer) {
 		return nil
 	}
-	before, ref := claim.DeepCopy(), claim.Spec.NodeClassRef
+	before := claim.DeepCopy()
 	claim.Finalizers = append(claim.Finalizers, apiv1.TerminationFinalizer)
-	if claim.Labels == nil {
-		claim.Labels = map[string]string{}
-	}
-	claim.Labels[apiv1.NodeClassLabelKey(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})] = ref.Name
+	claims.SetNodeClassLabel(claim)
 	return act.Patch(ctx, c.Client, before, claim)
 }
 
-// interrupt cancels the launch of a claim that is being deleted. It adds no request, because the watch of claims adds one.
-func (c *Controller) interrupt(
+// cancelLaunch cancels the launch of a claim that is being deleted. It adds no request, because the watch of claims adds one.
+func (c *Controller) cancelLaunch(
 	_ context.Context, e event.UpdateEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request],
 ) {
 	if !e.ObjectNew.GetDeletionTimestamp().IsZero() {
@@ -147,9 +142,9 @@ func (c *Controller) fromSlice(ctx context.Context, o client.Object) []ctrl.Requ
 	return lookup.Requests(found, c.Cloud.Facts())
 }
 
-// look reads the inputs of the judgement about a claim. hookErr is the error of the provider's Registered; it does not stop the
+// readView reads the inputs of the judgement about a claim. hookErr is the error of the provider's Registered; it does not stop the
 // pass.
-func (c *Controller) look(ctx context.Context, claim *apiv1.NodeClaim) (v lifecycle.View, hookErr, err error) {
+func (c *Controller) readView(ctx context.Context, claim *apiv1.NodeClaim) (v lifecycle.View, hookErr, err error) {
 	v = lifecycle.View{
 		Now: c.Clock.Now(), Claim: claim, DRA: c.DRA, LaunchTimeout: c.Cloud.Facts().LaunchTimeout(claim.Spec.NodeClassRef),
 	}
@@ -171,7 +166,7 @@ func (c *Controller) look(ctx context.Context, claim *apiv1.NodeClaim) (v lifecy
 		return v, hookErr, nil
 	}
 	if condition.IsTrue(claim, apiv1.ConditionTypeRegistered) && !v.Now.Before(lifecycle.InitializationTimeoutAt(claim)) {
-		if v.Pods, err = c.podsOf(ctx, v.Nodes[0].Name); err != nil {
+		if v.Pods, err = lookup.PodsOf(ctx, c.Client, v.Nodes[0].Name); err != nil {
 			return v, hookErr, err
 		}
 	}
@@ -181,18 +176,7 @@ func (c *Controller) look(ctx context.Context, claim *apiv1.NodeClaim) (v lifecy
 	return v, hookErr, err
 }
 
-func (c *Controller) podsOf(ctx context.Context, node string) ([]*corev1.Pod, error) {
-	var list corev1.PodList
-	if err := c.Client.List(ctx, &list, client.MatchingFields{lookup.IndexPodNodeName: node}); err != nil {
-		return nil, fmt.Errorf("list pods of node %s: %w", node, err)
-	}
-	pods := make([]*corev1.Pod, len(list.Items))
-	for i := range list.Items {
-		pods[i] = &list.Items[i]
-	}
-	return pods, nil
-}
-
+// slicesOf returns the ResourceSlices with devices of the node.
 func (c *Controller) slicesOf(ctx context.Context, node *corev1.Node) ([]*resourcev1.ResourceSlice, error) {
 	var list resourcev1.ResourceSliceList
 	if err := c.Client.List(ctx, &list); err != nil {

@@ -28,20 +28,21 @@ type health struct {
 	why            string
 }
 
-func (h *health) Record(uid types.UID, ok bool) {
-	switch {
-	case uid != "uid-pool":
-		panic("unexpected pool " + uid)
-	case ok:
-		h.joined++
-	default:
-		h.failed++
-	}
+func (h *health) RecordSuccess(uid types.UID) {
+	h.check(uid)
+	h.joined++
 }
 
-func (h *health) Fail(uid types.UID, reason, _ string) {
-	h.Record(uid, false)
+func (h *health) RecordFailure(uid types.UID, reason, _ string) {
+	h.check(uid)
+	h.failed++
 	h.why = reason
+}
+
+func (h *health) check(uid types.UID) {
+	if uid != "uid-pool" {
+		panic("unexpected pool " + uid)
+	}
 }
 
 // bench is a controller in a world.
@@ -361,7 +362,7 @@ func TestRetryDelay(t *testing.T) {
 	now := time.Unix(1e6, 0)
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
 		l.end("a", "uid", nil, now)
-		if got := l.recall("a", "uid").wait(now); got != want*time.Second {
+		if got := l.recall("a", "uid").retryDelay(now); got != want*time.Second {
 			t.Errorf("after %d failures the delay is %s, want %s", i+1, got, want*time.Second)
 		}
 	}
@@ -371,12 +372,12 @@ func TestRetryDelay(t *testing.T) {
 	}{
 		"later": {now.Add(20 * time.Second), 40 * time.Second}, "over": {now.Add(time.Minute), 0}, "clock put back": {now.Add(-time.Hour), 0},
 	} {
-		if got := l.recall("a", "uid").wait(tt.now); got != tt.want {
+		if got := l.recall("a", "uid").retryDelay(tt.now); got != tt.want {
 			t.Errorf("%s: the delay is %s, want %s", name, got, tt.want)
 		}
 	}
 	l.end("a", "uid", &cloud.Instance{}, now)
-	if got := l.recall("a", "uid").wait(now); got != 0 {
+	if got := l.recall("a", "uid").retryDelay(now); got != 0 {
 		t.Errorf("after a launch that succeeded the delay is %s, want none", got)
 	}
 }
@@ -567,7 +568,7 @@ func TestHangingLaunchStopsNoOther(t *testing.T) {
 
 	// The deletion of the claim cancels its launch. No instance and no claim remain.
 	b.delete(b.GetClaim("slow"))
-	b.interrupt(t.Context(), event.UpdateEvent{ObjectNew: b.GetClaim("slow")}, nil)
+	b.cancelLaunch(t.Context(), event.UpdateEvent{ObjectNew: b.GetClaim("slow")}, nil)
 	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("launch called off with %v", err)
 	}

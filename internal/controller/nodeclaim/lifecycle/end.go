@@ -70,12 +70,12 @@ func (p *pass) release(ctx context.Context) error {
 		return err
 	}
 	p.released = true
-	p.tellEnd(ctx, before)
+	p.tellReleased(ctx, before)
 	return nil
 }
 
-// tellEnd updates the metrics for a claim whose finalizer was removed.
-func (p *pass) tellEnd(ctx context.Context, claim *apiv1.NodeClaim) {
+// tellReleased updates the metrics for a claim whose finalizer was removed.
+func (p *pass) tellReleased(ctx context.Context, claim *apiv1.NodeClaim) {
 	pool, now := claim.Labels[apiv1.NodePoolLabelKey], p.Clock.Now()
 	m := p.Metrics.NodeClaims
 	if c := condition.Get(claim, apiv1.ConditionTypeInstanceTerminating); c != nil {

@@ -35,8 +35,8 @@ func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
 		return nil
 	}
 	log := ctrl.LoggerFrom(ctx).WithValues(nodeValues(p.claim, node)...)
-	p.joined = true
-	p.tell = append(p.tell, news{apiv1.ConditionTypeRegistered, func() {
+	p.registered = true
+	p.reports = append(p.reports, report{apiv1.ConditionTypeRegistered, func() {
 		p.Metrics.Nodes.CreatedTotal.WithLabelValues(
 			p.claim.Labels[apiv1.NodePoolLabelKey], node.Labels[corev1.LabelTopologyZone]).Inc()
 		log.Info("registered nodeclaim")
@@ -51,7 +51,7 @@ func (p *pass) initialize(ctx context.Context, a lifecycle.Initialize) error {
 		return err
 	}
 	log := ctrl.LoggerFrom(ctx).WithValues(nodeValues(p.claim, node)...)
-	p.tell = append(p.tell, news{apiv1.ConditionTypeInitialized, func() {
+	p.reports = append(p.reports, report{apiv1.ConditionTypeInitialized, func() {
 		log.Info("initialized nodeclaim", "allocatable", node.Status.Allocatable)
 	}})
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -21,18 +22,18 @@ import (
 // reasonLaunchFailed is the reason of the condition Launched if the provider's error has none.
 const reasonLaunchFailed = "LaunchFailed"
 
-// launch calls the provider to launch an instance and reports whether the pass can continue with the next step. If the last call failed
-// a short time ago, it does not.
+// launch calls the provider to launch an instance and reports whether the pass can continue with the next step. If the last call
+// failed a short time ago, it does not.
 func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err error) {
-	if p.retryAfter = p.launches.recall(p.claim.Name, p.claim.UID).wait(p.view.Now); p.retryAfter > 0 {
+	if p.retryAfter = p.launches.recall(p.claim.Name, p.claim.UID).retryDelay(p.view.Now); p.retryAfter > 0 {
 		return false, nil
 	}
 	instance, err := p.create(ctx, a)
 	p.view.Now = p.Clock.Now()
 	if err != nil {
-		return p.launchFailed(ctx, a, err)
+		return p.handleLaunchError(ctx, a, err)
 	}
-	known, err := p.adopt(ctx, instance)
+	known, err := p.recordInstance(ctx, instance)
 	if err != nil {
 		return false, err
 	}
@@ -44,9 +45,9 @@ func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err 
 		"capacity-type", p.claim.Labels[apiv1.CapacityTypeLabelKey],
 		"allocatable", instance.Allocatable)
 	if !known {
-		p.tell = append(p.tell, news{apiv1.ConditionTypeLaunched, func() { log.Info("launched nodeclaim") }})
+		p.reports = append(p.reports, report{apiv1.ConditionTypeLaunched, func() { log.Info("launched nodeclaim") }})
 	}
-	return true, p.lookAgain(ctx)
+	return true, p.refreshView(ctx)
 }
 
 // errNoAnswer is the cause of a launch that is cancelled at its deadline.
@@ -75,27 +76,17 @@ func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance,
 	return instance, nil
 }
 
-// adopt writes the instance's labels and annotations to the claim. The claim's labels take precedence, except well-known labels
-// that the instance has: after a crash these may be of another instance. The provider's annotations take precedence.
+// recordInstance writes the labels and annotations of the instance to the claim, and sets the status that is written at the end of
+// the pass. Annotations of the provider replace those of the claim.
 //
 // The patch has no optimistic lock, because the provider may have written to the claim during the launch. It only adds keys
 // or replaces labels of the instance. The status is then computed from the API server's response, and written later with a
 // lock. If the process ends between the two writes, the launch is repeated and returns the same instance.
 //
 // known is true if the claim in the API server was launched already and only the cache was out of date.
-func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) (known bool, err error) {
+func (p *pass) recordInstance(ctx context.Context, instance *cloud.Instance) (known bool, err error) {
 	before := p.claim.DeepCopy()
-	labels := maps.Clone(instance.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	wellKnown := p.Cloud.Facts().Labels.WellKnown
-	for k, v := range p.claim.Labels {
-		if _, told := labels[k]; !told || !wellKnown.Has(k) {
-			labels[k] = v
-		}
-	}
-	p.claim.Labels = labels
+	p.claim.Labels = mergeLabels(p.claim.Labels, instance.Labels, p.Cloud.Facts().Labels.WellKnown)
 	if p.claim.Annotations == nil {
 		p.claim.Annotations = map[string]string{}
 	}
@@ -116,9 +107,23 @@ func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) (known bool,
 	return known, nil
 }
 
-// launchFailed marks the claim for deletion if a retry cannot succeed. Otherwise it writes the error to the condition Launched.
-func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) (again bool, _ error) {
-	p.unlaunched = true
+// mergeLabels returns the labels of the claim and of its instance. If both have a key, the label of the claim is used, except for
+// well-known labels: after a crash, those of the claim may be of another instance.
+func mergeLabels(claim, instance map[string]string, wellKnown sets.Set[string]) map[string]string {
+	labels := map[string]string{}
+	maps.Copy(labels, instance)
+	for k, v := range claim {
+		if _, both := instance[k]; !both || !wellKnown.Has(k) {
+			labels[k] = v
+		}
+	}
+	return labels
+}
+
+// handleLaunchError marks the claim for deletion if a retry cannot succeed. Otherwise it writes the error to the condition
+// Launched.
+func (p *pass) handleLaunchError(ctx context.Context, a lifecycle.Launch, err error) (again bool, _ error) {
+	p.launchFailed = true
 	var capacity *cloud.InsufficientCapacityError
 	var class *cloud.NodeClassNotReadyError
 	if errors.As(err, &class) {
@@ -135,11 +140,11 @@ func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) 
 			p.tellNoCapacity(capacity)
 		}
 		ctrl.LoggerFrom(ctx).Error(err, "failed launching nodeclaim")
-		p.giveUp = lifecycle.DeleteInsufficientCapacity
+		p.deleteFor = lifecycle.DeleteInsufficientCapacity
 		return false, nil
 	case class != nil:
 		ctrl.LoggerFrom(ctx).Error(err, "failed launching nodeclaim")
-		p.giveUp = lifecycle.DeleteNodeClassNotReady
+		p.deleteFor = lifecycle.DeleteNodeClassNotReady
 		return false, nil
 	}
 	reason, message := reasonLaunchFailed, "Failed to "+err.Error()

@@ -17,11 +17,12 @@ type launches struct {
 	byName map[string]*launchState
 }
 
+// A launchState has the launches of one claim.
 type launchState struct {
 	uid      types.UID
 	cancel   context.CancelFunc // set while Create runs
 	instance *cloud.Instance    // result of Create
-	givenUp  bool               // this controller deleted the claim
+	deleted  bool               // this controller deleted the claim
 	// failures counts the failed calls of Create since the last one that succeeded. failed is when the last of them ended.
 	failures int
 	failed   time.Time
@@ -33,9 +34,10 @@ const (
 	retryMax  = time.Minute
 )
 
-// wait returns how long the claim must not be launched because its last launch failed, zero if it may be launched now. The rate limiter
-// of the controller is not enough, because a provider may write to the claim at each launch, and each change of a claim is a new request.
-func (s launchState) wait(now time.Time) time.Duration {
+// retryDelay returns how long the claim must not be launched because its last launch failed, zero if it may be launched now. The
+// rate limiter of the controller is not enough, because a provider may write to the claim at each launch, and each change of a
+// claim is a new request.
+func (s launchState) retryDelay(now time.Time) time.Duration {
 	if s.failures == 0 {
 		return 0
 	}
@@ -92,11 +94,11 @@ func (l *launches) cancel(name string, uid types.UID) {
 	}
 }
 
-// giveUp records that this controller deleted the claim, so that an outdated copy in the cache is not launched again.
-func (l *launches) giveUp(name string, uid types.UID) {
+// recordDeletion records that this controller deleted the claim, so that an outdated copy in the cache is not launched again.
+func (l *launches) recordDeletion(name string, uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.of(name, uid).givenUp = true
+	l.of(name, uid).deleted = true
 }
 
 // recall returns a copy of the state of the claim with this name and UID.

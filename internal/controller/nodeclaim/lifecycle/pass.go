@@ -30,16 +30,16 @@ type pass struct {
 	view  lifecycle.View
 	// stored is the claim that the API server last returned. The status patch is relative to it.
 	stored *apiv1.NodeClaim
-	// tell has the log lines and metrics to report after the status is written, so that a repeated pass does not report them
+	// reports has the log lines and metrics to write after the status is written, so that a repeated pass does not report them
 	// twice. before is the claim before that write.
-	tell   []news
-	before *apiv1.NodeClaim
-	// unlaunched is true if a launch failed in this pass.
-	unlaunched bool
-	// joined is true if the claim's node was registered in this pass.
-	joined bool
-	// giveUp is the reason to delete the claim after the status is written, empty if it is not to be deleted.
-	giveUp lifecycle.DeleteReason
+	reports []report
+	before  *apiv1.NodeClaim
+	// launchFailed is true if a launch failed in this pass.
+	launchFailed bool
+	// registered is true if the claim's node was registered in this pass.
+	registered bool
+	// deleteFor is the reason to delete the claim after the status is written, empty if it is not to be deleted.
+	deleteFor lifecycle.DeleteReason
 	// released is true if the finalizer was removed. Then there is no status to write.
 	released bool
 	// retryAfter is the time until a launch that failed may be repeated, zero if the pass does not wait for that.
@@ -53,16 +53,25 @@ func newPass(c *Controller, claim *apiv1.NodeClaim) *pass {
 	return &pass{Controller: c, claim: claim, stored: claim.DeepCopy()}
 }
 
+// run executes judgements and their actions until none remains that is possible now, and then finishes the pass.
 func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
-	if wait := p.remember(); wait {
+	known := p.launches.recall(p.claim.Name, p.claim.UID)
+	switch {
+	case !p.claim.DeletionTimestamp.IsZero():
+		if p.claim.Status.ProviderID == "" && known.instance != nil { // the cache may not have the status of the launch
+			p.claim.Status.ProviderID = known.instance.ProviderID
+		}
+	case known.deleted: // the cache does not have the deletion yet; it will trigger another pass
 		return ctrl.Result{}, nil
+	case condition.IsTrue(p.claim, apiv1.ConditionTypeLaunched):
+		p.launches.forget(p.claim.Name)
 	}
 	if p.claim.DeletionTimestamp.IsZero() {
 		// The conditions of a claim that is being deleted are not initialized. The deletion changes the generation, so Initialize
 		// would update the condition Ready, while package termination writes the status at the same time.
 		condition.Initialize(p.claim, p.Clock.Now())
 	}
-	if err := p.lookAgain(ctx); err != nil {
+	if err := p.refreshView(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
 	var requeue ctrl.Result
@@ -89,27 +98,11 @@ func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
 	return requeue, p.finish(ctx)
 }
 
-// remember sets the provider ID of a claim that is being deleted from launches, because the cache may lack it. It returns true if
-// this controller has deleted the claim. Then the pass ends, and the deletion triggers another one.
-func (p *pass) remember() (wait bool) {
-	known := p.launches.recall(p.claim.Name, p.claim.UID)
-	switch {
-	case !p.claim.DeletionTimestamp.IsZero():
-		if p.claim.Status.ProviderID == "" && known.instance != nil {
-			p.claim.Status.ProviderID = known.instance.ProviderID
-		}
-	case known.givenUp:
-		return true
-	case condition.IsTrue(p.claim, apiv1.ConditionTypeLaunched):
-		p.launches.forget(p.claim.Name)
-	}
-	return false
-}
-
-func (p *pass) lookAgain(ctx context.Context) (err error) {
+// refreshView reads the inputs of the next judgement. It keeps InstanceGone, which this pass has found out.
+func (p *pass) refreshView(ctx context.Context) (err error) {
 	instanceGone := p.view.InstanceGone
 	var hookErr error
-	p.view, hookErr, err = p.look(ctx, p.claim)
+	p.view, hookErr, err = p.readView(ctx, p.claim)
 	p.view.InstanceGone = instanceGone
 	if hookErr != nil {
 		p.failure = hookErr
@@ -120,7 +113,7 @@ func (p *pass) lookAgain(ctx context.Context) (err error) {
 // carryOut executes the actions of the judgement. again is true if another judgement may have further actions now.
 func (p *pass) carryOut(ctx context.Context, j lifecycle.Judgement) (again bool, err error) {
 	for _, a := range j.Actions {
-		more, stop, err := p.do(ctx, a)
+		more, stop, err := p.execute(ctx, a)
 		if err != nil || stop {
 			return more, err
 		}
@@ -135,8 +128,8 @@ func (p *pass) carryOut(ctx context.Context, j lifecycle.Judgement) (again bool,
 	return again, nil
 }
 
-// do executes one action. If stop is true, the remaining actions and the conditions of the judgement are skipped.
-func (p *pass) do(ctx context.Context, a lifecycle.Action) (again, stop bool, err error) {
+// execute executes one action. If stop is true, the remaining actions and the conditions of the judgement are skipped.
+func (p *pass) execute(ctx context.Context, a lifecycle.Action) (again, stop bool, err error) {
 	switch a := a.(type) {
 	case lifecycle.Warn:
 		p.warn(ctx, a)
@@ -148,7 +141,7 @@ func (p *pass) do(ctx context.Context, a lifecycle.Action) (again, stop bool, er
 	case lifecycle.Initialize:
 		return true, false, p.initialize(ctx, a)
 	case lifecycle.Delete:
-		p.giveUp = a.Reason
+		p.deleteFor = a.Reason
 	case lifecycle.SetDeadline:
 		return false, false, p.setDeadline(ctx, a)
 	case lifecycle.DeleteNodes:
@@ -173,35 +166,36 @@ func (p *pass) warn(ctx context.Context, w lifecycle.Warn) {
 	}
 }
 
-// noteJoined records in Health that a node of the claim's NodePool joined in this pass. Claims without a NodePool are ignored.
-func (p *pass) noteJoined() {
-	if uid := poolUID(p.claim); p.joined && uid != "" && p.Health != nil {
-		p.Health.Record(uid, true)
+// recordRegistered records in Health that a node of the claim's NodePool joined in this pass. Claims without a NodePool are
+// ignored.
+func (p *pass) recordRegistered() {
+	if uid := poolUID(p.claim); p.registered && uid != "" && p.Health != nil {
+		p.Health.RecordSuccess(uid)
 	}
 }
 
-// noteFailed records in Health that a node of the claim's NodePool did not join, if giveUp is the launch or registration
-// timeout.
-func (p *pass) noteFailed() {
+// recordNotRegistered records in Health that a node of the claim's NodePool did not join, if deleteFor is the launch or
+// registration timeout.
+func (p *pass) recordNotRegistered() {
 	uid := poolUID(p.claim)
 	if uid == "" || p.Health == nil {
 		return
 	}
-	switch p.giveUp {
+	switch p.deleteFor {
 	case lifecycle.DeleteRegistrationTimeout:
-		p.Health.Fail(uid, apiv1.ReasonRegistrationFailed, p.notRegistered())
+		p.Health.RecordFailure(uid, apiv1.ReasonRegistrationFailed, p.timeoutMessage())
 	case lifecycle.DeleteLaunchTimeout:
 		c := condition.Get(p.claim, apiv1.ConditionTypeLaunched)
 		if c == nil || c.Reason == condition.ReasonAwaitingReconciliation {
-			p.Health.Fail(uid, apiv1.ReasonRegistrationFailed, p.notRegistered())
+			p.Health.RecordFailure(uid, apiv1.ReasonRegistrationFailed, p.timeoutMessage())
 			return
 		}
-		p.Health.Fail(uid, c.Reason, c.Message)
+		p.Health.RecordFailure(uid, c.Reason, c.Message)
 	}
 }
 
-// notRegistered returns a message for the condition of the NodePool about a claim whose node did not register.
-func (p *pass) notRegistered() string {
+// timeoutMessage returns a message for the condition of the NodePool about a claim whose node did not register.
+func (p *pass) timeoutMessage() string {
 	return fmt.Sprintf("Node of NodeClaim %s did not register within %s: kubectl describe nodeclaim %[1]s shows the cause while it exists",
 		p.claim.Name, duration.HumanDuration(lifecycle.RegistrationTimeout(p.view.LaunchTimeout)))
 }
@@ -215,29 +209,29 @@ func poolUID(claim *apiv1.NodeClaim) types.UID {
 	return ""
 }
 
-// news is a function to be called after the condition became true.
-type news struct {
+// A report is a function that is called once the status with the condition is written, if the condition was not true before.
+type report struct {
 	condition string
-	tell      func()
+	write     func()
 }
 
-// finish writes the status, reports the news, and deletes the claim if giveUp is set. It records a joined node in Health
+// finish writes the status, deletes the claim if deleteFor is set, and calls the reports. It records a joined node in Health
 // before it writes the status, and a failed one before the deletion. These writes trigger controllers that read Health.
 func (p *pass) finish(ctx context.Context) error {
-	p.noteJoined()
+	p.recordRegistered()
 	if err := p.writeStatus(ctx); err != nil {
 		return err
 	}
-	if p.giveUp != "" {
-		p.noteFailed()
-		if _, err := dismiss.Claim(ctx, p.Client, p.Metrics.NodeClaims, p.claim, string(p.giveUp)); err != nil {
+	if p.deleteFor != "" {
+		p.recordNotRegistered()
+		if _, err := dismiss.Claim(ctx, p.Client, p.Metrics.NodeClaims, p.claim, string(p.deleteFor)); err != nil {
 			return err
 		}
-		p.launches.giveUp(p.claim.Name, p.claim.UID)
+		p.launches.recordDeletion(p.claim.Name, p.claim.UID)
 	}
-	for _, n := range p.tell {
-		if !condition.IsTrue(p.before, n.condition) {
-			n.tell()
+	for _, r := range p.reports {
+		if !condition.IsTrue(p.before, r.condition) {
+			r.write()
 		}
 	}
 	return p.failure

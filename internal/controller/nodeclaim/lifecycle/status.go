@@ -19,7 +19,7 @@ import (
 // changes and repeats its own write at once, unless the claim was launched meanwhile.
 func (p *pass) writeStatus(ctx context.Context) error {
 	p.before = p.stored
-	if p.unlaunched {
+	if p.launchFailed {
 		return p.writeFailure(ctx)
 	}
 	if act.Same(p.stored, p.claim) {
@@ -32,7 +32,7 @@ func (p *pass) writeStatus(ctx context.Context) error {
 			return before, launchedConflict(before)
 		}
 		claim := before.DeepCopy()
-		overlay(claim, p.stored, found)
+		copyChanged(claim, p.stored, found)
 		return claim, act.PatchStatus(ctx, p.Client, before, claim)
 	})
 	if err == nil {
@@ -41,8 +41,8 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	return err
 }
 
-// writeFailure writes the status after a launch that failed. It writes to the current claim, because the provider may have written to the
-// claim during the pass.
+// writeFailure writes the status after a launch that failed. It writes to the current claim, because the provider may have
+// written to the claim during the pass.
 func (p *pass) writeFailure(ctx context.Context) error {
 	var fresh apiv1.NodeClaim
 	if err := p.live().Get(ctx, client.ObjectKeyFromObject(p.claim), &fresh); err != nil {
@@ -52,7 +52,7 @@ func (p *pass) writeFailure(ctx context.Context) error {
 		return launchedConflict(&fresh)
 	}
 	claim := fresh.DeepCopy()
-	overlay(claim, p.stored, p.claim)
+	copyChanged(claim, p.stored, p.claim)
 	if err := act.PatchStatus(ctx, p.Client, &fresh, claim); err != nil {
 		return err
 	}
@@ -60,21 +60,22 @@ func (p *pass) writeFailure(ctx context.Context) error {
 	return nil
 }
 
-// launchedMeanwhile reports whether the current claim is launched, and this pass has not launched it and does not know that it is launched.
-// Another process has launched it, which was the leader or is it now. The status of this pass must then not be written: a claim whose
-// launch is unknown would be launched again.
+// launchedMeanwhile reports whether the current claim is launched, and this pass has not launched it and does not know that it is
+// launched. Another process has launched it, which was the leader or is it now. The status of this pass must then not be written:
+// a claim whose launch is unknown would be launched again.
 func launchedMeanwhile(current, found *apiv1.NodeClaim) bool {
 	return condition.IsTrue(current, apiv1.ConditionTypeLaunched) && !condition.IsTrue(found, apiv1.ConditionTypeLaunched)
 }
 
-// launchedConflict returns the conflict with which a pass ends whose copy of the claim is out of date. The next pass reads the claim again.
+// launchedConflict returns the conflict with which a pass ends whose copy of the claim is out of date. The next pass reads the
+// claim again.
 func launchedConflict(claim *apiv1.NodeClaim) error {
 	return apierrors.NewConflict(apiv1.GroupVersion.WithResource("nodeclaims").GroupResource(), claim.Name,
 		errors.New("another process has launched it"))
 }
 
-// overlay copies to the status of claim what differs between the status of stored and that of found.
-func overlay(claim, stored, found *apiv1.NodeClaim) {
+// copyChanged copies to the status of claim what differs between the status of stored and that of found.
+func copyChanged(claim, stored, found *apiv1.NodeClaim) {
 	to, was, is := &claim.Status, &stored.Status, &found.Status
 	condition.CopyChanged(claim, stored, found)
 	if is.NodeName != was.NodeName {

@@ -3,7 +3,6 @@ package podevents
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -42,11 +41,11 @@ type Controller struct {
 	mu sync.Mutex // guards recent
 	// recent has the times of the last pod events by node name. Without it, events of pods without a grace period would be
 	// missed, because these pods no longer exist when Reconcile lists pods.
-	recent map[string]moments
+	recent map[string]eventTimes
 }
 
-// moments has the time of the last pod event of a node, and the time at which it was last written to the claim.
-type moments struct{ event, written time.Time }
+// eventTimes has the time of the last pod event of a node, and the time at which it was last written to the claim.
+type eventTimes struct{ event, written time.Time }
 
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "nodeclaim.podevents" }
@@ -54,40 +53,41 @@ func (c *Controller) Name() string { return "nodeclaim.podevents" }
 // Register adds the controller to mgr.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	b := claims.Begin(mgr, c, workers.Number(c.CPUMillis, 10, 1000)).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(c.seen), builder.WithPredicates(movement())).
-		Watches(&corev1.Node{}, handler.Funcs{DeleteFunc: c.gone})
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(c.recordPodEvent), builder.WithPredicates(stageChanged())).
+		Watches(&corev1.Node{}, handler.Funcs{DeleteFunc: c.forgetDeleted})
 	return claims.Complete(b, c)
 }
 
-// seen stores the time of a pod event, and maps the pod to its node.
-func (c *Controller) seen(_ context.Context, o client.Object) []ctrl.Request {
+// recordPodEvent stores the time of a pod event, and maps the pod to its node.
+func (c *Controller) recordPodEvent(_ context.Context, o client.Object) []ctrl.Request {
 	pod, ok := o.(*corev1.Pod)
 	if !ok || pod.Spec.NodeName == "" {
 		return nil
 	}
 	at := lifecycle.LastPodEvent([]*corev1.Pod{pod}, c.Clock.Now())
-	c.remember(pod.Spec.NodeName, moments{event: at})
+	c.record(pod.Spec.NodeName, eventTimes{event: at})
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: pod.Spec.NodeName}}}
 }
 
-// remember sets each time in the entry of a node to the later of the stored and the given one.
-func (c *Controller) remember(node string, m moments) {
+// record sets each time in the entry of a node to the later of the stored and the given one.
+func (c *Controller) record(node string, t eventTimes) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.recent == nil {
-		c.recent = map[string]moments{}
+		c.recent = map[string]eventTimes{}
 	}
 	known := c.recent[node]
-	c.recent[node] = moments{later(known.event, m.event), later(known.written, m.written)}
+	c.recent[node] = eventTimes{later(known.event, t.event), later(known.written, t.written)}
 }
 
-// known returns the entry of a node.
-func (c *Controller) known(node string) moments {
+// recorded returns the entry of a node.
+func (c *Controller) recorded(node string) eventTimes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.recent[node]
 }
 
+// later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -95,20 +95,21 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// gone removes the entry of a deleted node.
-func (c *Controller) gone(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+// forgetDeleted removes the entry of a deleted node.
+func (c *Controller) forgetDeleted(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
 	c.forget(e.Object.GetName())
 }
 
+// forget removes the entry of a node.
 func (c *Controller) forget(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.recent, node)
 }
 
-// movement selects the events that may change the stage of a pod. The removal of a pod is not selected, because its deletion
+// stageChanged selects the events that may change the stage of a pod. The removal of a pod is not selected, because its deletion
 // timestamp was an earlier event.
-func movement() predicate.Predicate {
+func stageChanged() predicate.Predicate {
 	return predicate.Funcs{
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -150,11 +151,13 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if len(ours) == 0 {
 		return ctrl.Result{}, nil
 	}
-	now, known := c.Clock.Now(), c.known(node.Name)
+	now, known := c.Clock.Now(), c.recorded(node.Name)
 	if wait := known.written.Add(lifecycle.PodEventWindow).Sub(now); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	pods, err := c.podsOn(ctx, node.Name)
+	// The pods are shared with the cache and must not be changed. They are not copied, because each event of hundreds of pods on a
+	// node may cause a call.
+	pods, err := lookup.PodsOf(ctx, c.Client, node.Name, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -164,14 +167,14 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	var errs []error
 	for _, claim := range ours {
-		errs = append(errs, c.note(ctx, node.Name, claim, last))
+		errs = append(errs, c.writeLastEvent(ctx, node.Name, claim, last))
 	}
-	return claims.Settle(ctrl.Result{}, errors.Join(errs...))
+	return claims.Result(ctrl.Result{}, errors.Join(errs...))
 }
 
-// note writes the time to the claim if it is later than the stored one. The patch has no optimistic lock, because no other
-// controller writes the field. A lock would only cause conflicts with deletions that are not in the cache yet.
-func (c *Controller) note(ctx context.Context, node string, claim *apiv1.NodeClaim, last time.Time) error {
+// writeLastEvent writes the time to the claim if it is later than the stored one. The patch has no optimistic lock, because no
+// other controller writes the field. A lock would only cause conflicts with deletions that are not in the cache yet.
+func (c *Controller) writeLastEvent(ctx context.Context, node string, claim *apiv1.NodeClaim, last time.Time) error {
 	if !last.Truncate(time.Second).After(claim.Status.LastPodEventTime.Time) { // the API stores whole seconds
 		return nil
 	}
@@ -180,21 +183,6 @@ func (c *Controller) note(ctx context.Context, node string, claim *apiv1.NodeCla
 	if err := act.MergeStatus(ctx, c.Client, before, claim); err != nil {
 		return err
 	}
-	c.remember(node, moments{written: c.Clock.Now()})
+	c.record(node, eventTimes{written: c.Clock.Now()})
 	return nil
-}
-
-// podsOn returns the pods on the node. They are shared with the cache and must not be changed. They are not copied, because the
-// event of each of hundreds of pods on a node may cause a call.
-func (c *Controller) podsOn(ctx context.Context, node string) ([]*corev1.Pod, error) {
-	var list corev1.PodList
-	err := c.Client.List(ctx, &list, client.MatchingFields{lookup.IndexPodNodeName: node}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return nil, fmt.Errorf("list pods on node %s: %w", node, err)
-	}
-	pods := make([]*corev1.Pod, 0, len(list.Items))
-	for i := range list.Items {
-		pods = append(pods, &list.Items[i])
-	}
-	return pods, nil
 }

@@ -95,7 +95,7 @@ func TestBurst(t *testing.T) {
 		p := pod("gone", 0)
 		p.DeletionTimestamp = &metav1.Time{Time: world.Start.Add(at)}
 		p.DeletionGracePeriodSeconds = ptr.To(int64(0))
-		c.seen(t.Context(), p)
+		c.recordPodEvent(t.Context(), p)
 	}
 	want := func(what string, wait, noted time.Duration) {
 		t.Helper()
@@ -116,7 +116,7 @@ func TestBurst(t *testing.T) {
 	want("after the window", 0, time.Hour+4*time.Second)
 	w.Clock.Step(20 * time.Second)
 	want("nothing new", 0, time.Hour+4*time.Second)
-	c.gone(t.Context(), event.DeleteEvent{Object: w.GetNode("node-a")}, nil)
+	c.forgetDeleted(t.Context(), event.DeleteEvent{Object: w.GetNode("node-a")}, nil)
 	if len(c.recent) > 0 {
 		t.Errorf("remembers %v of nodes that are gone", c.recent)
 	}
@@ -131,7 +131,7 @@ func TestNameComesAgain(t *testing.T) {
 	w.Add(claim, node)
 	w.Clock.Step(time.Hour)
 	c := &Controller{Client: w.Client, Clock: w.Clock, Cloud: w.Cloud}
-	c.seen(t.Context(), pod("old", time.Minute))
+	c.recordPodEvent(t.Context(), pod("old", time.Minute))
 	if _, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "node-a"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -164,18 +164,18 @@ func TestMovement(t *testing.T) {
 		{"told to go", bound, change(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: world.Start} }), true},
 		{"became ready", bound, change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }), false},
 	} {
-		if got := movement().Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}); got != tt.want {
+		if got := stageChanged().Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}); got != tt.want {
 			t.Errorf("%s: looked at is %t, want %t", tt.name, got, tt.want)
 		}
 	}
-	if movement().Delete(event.DeleteEvent{Object: bound}) {
+	if stageChanged().Delete(event.DeleteEvent{Object: bound}) {
 		t.Error("a pod that is gone is looked at")
 	}
 	c := &Controller{Clock: clocktesting.NewFakeClock(world.Start)}
-	if got := c.seen(t.Context(), change(func(p *corev1.Pod) { p.Spec.NodeName = "" })); got != nil {
+	if got := c.recordPodEvent(t.Context(), change(func(p *corev1.Pod) { p.Spec.NodeName = "" })); got != nil {
 		t.Errorf("a pod without a node maps to %v", got)
 	}
-	if got := c.seen(t.Context(), bound); len(got) != 1 || got[0].Name != "node-a" {
+	if got := c.recordPodEvent(t.Context(), bound); len(got) != 1 || got[0].Name != "node-a" {
 		t.Errorf("a bound pod maps to %v, want its node", got)
 	}
 }

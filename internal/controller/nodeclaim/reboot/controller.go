@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/drain"
 	"github.com/karpenter-go/karpenter/engine/repair"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
@@ -23,10 +24,10 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// atOnce is the number of workers. callAgain is the delay before the cloud is called again after an error.
 const (
-	atOnce    = 10
-	callAgain = 5 * time.Second
+	numWorkers = 10
+	// callRetry is the delay before the cloud is called again after an error.
+	callRetry = 5 * time.Second
 )
 
 // A Controller reboots nodes.
@@ -37,8 +38,8 @@ type Controller struct {
 	Metrics *telemetry.Metrics
 	Cloud   cloud.Provider
 
-	mu       sync.Mutex // guards accepted
-	accepted map[string]bool
+	mu       sync.Mutex      // guards accepted
+	accepted map[string]bool // IDs of the running reboots that the cloud has accepted
 }
 
 // Name is the controller's name in logs and metrics.
@@ -47,7 +48,7 @@ func (c *Controller) Name() string { return "nodeclaim.reboot" }
 // Register adds the controller to mgr.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	facts := c.Cloud.Facts()
-	b := claims.Over(mgr, c, facts, atOnce).Watches(&corev1.Node{}, lookup.FromNode(c.Client, facts))
+	b := claims.Over(mgr, c, facts, numWorkers).Watches(&corev1.Node{}, lookup.FromNode(c.Client, facts))
 	return claims.Complete(b, c)
 }
 
@@ -58,7 +59,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case claim == nil || err != nil:
 		return ctrl.Result{}, err
 	case !condition.IsTrue(claim, apiv1.ConditionTypeRebooting): // an earlier end may have been interrupted before its last write
-		return claims.Settle(ctrl.Result{}, act.EndReboot(ctx, c.Client, claim))
+		return claims.Result(ctrl.Result{}, act.EndReboot(ctx, c.Client, claim))
 	}
 	nodes, err := lookup.NodesOf(ctx, c.Client, claim)
 	if err != nil {
@@ -68,17 +69,18 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if len(nodes) == 1 {
 		v.Node = nodes[0].DeepCopy()
 	}
-	return claims.Settle(c.advance(ctx, v))
+	return claims.Result(c.advance(ctx, v))
 }
 
 // advance executes the next step.
 func (c *Controller) advance(ctx context.Context, v repair.View) (ctrl.Result, error) {
-	d := &pods{Controller: c, node: v.Node, now: v.Now}
+	var decision drain.Decision
 	if v.Node != nil {
-		if err := d.read(ctx); err != nil {
+		var err error
+		if decision, err = c.decideDrain(ctx, v.Node, v.Now); err != nil {
 			return ctrl.Result{}, err
 		}
-		v.Waiting = d.decision.Remaining()
+		v.Waiting = decision.Remaining()
 	}
 	step := repair.Next(v)
 	if v.Node != nil {
@@ -92,39 +94,39 @@ func (c *Controller) advance(ctx context.Context, v repair.View) (ctrl.Result, e
 	}
 	switch {
 	case step.Result != repair.RebootRunning:
-		return ctrl.Result{}, c.end(ctx, v, step)
+		return ctrl.Result{}, c.endReboot(ctx, v, step)
 	case step.Issued:
 		return ctrl.Result{RequeueAfter: step.Requeue}, c.noteIssued(ctx, v)
 	case step.Call:
-		return c.call(ctx, v)
+		return c.callCloud(ctx, v)
 	case step.Drain:
-		if err := d.evict(ctx); err != nil {
+		if err := c.evict(ctx, v.Node, decision.Evict); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
 	return ctrl.Result{RequeueAfter: step.Requeue}, nil
 }
 
-// call calls the cloud to reboot the instance. Before that, it writes the boot ID of the node to the claim. The node has
-// booted again when it has another boot ID.
-func (c *Controller) call(ctx context.Context, v repair.View) (ctrl.Result, error) {
+// callCloud requests the reboot of the instance from the cloud, unless the cloud has accepted it already. Before that, it writes
+// the boot ID of the node to the claim. The node has booted again when it has another boot ID.
+func (c *Controller) callCloud(ctx context.Context, v repair.View) (ctrl.Result, error) {
 	if err := act.NoteReboot(ctx, c.Client, v.Claim, v.Node.Status.NodeInfo.BootID, v.Now); err != nil {
 		return ctrl.Result{}, err
 	}
-	if operation := operationID(v.Claim); !c.known(operation) {
+	if operation := operationID(v.Claim); !c.isAccepted(operation) {
 		err := c.Cloud.Reboot(ctx, v.Claim, operation)
 		var refused *cloud.RebootError
 		switch {
 		case errors.Is(err, cloud.ErrNotFound):
 			v.Node = nil // the instance no longer exists, so the claim is deleted
-			return ctrl.Result{}, c.end(ctx, v, repair.Step{Result: repair.RebootProviderError, Cause: err.Error()})
+			return ctrl.Result{}, c.endReboot(ctx, v, repair.Step{Result: repair.RebootProviderError, Cause: err.Error()})
 		case errors.Is(err, cloud.ErrRebootNotSupported), errors.As(err, &refused):
-			return ctrl.Result{}, c.end(ctx, v, repair.Step{Result: repair.RebootProviderError, Cause: err.Error()})
+			return ctrl.Result{}, c.endReboot(ctx, v, repair.Step{Result: repair.RebootProviderError, Cause: err.Error()})
 		case err != nil:
 			ctrl.LoggerFrom(ctx).Error(err, "failed to reboot instance, tried again")
-			return ctrl.Result{RequeueAfter: callAgain}, nil
+			return ctrl.Result{RequeueAfter: callRetry}, nil
 		}
-		c.remember(operation)
+		c.recordAccepted(operation)
 	}
 	return ctrl.Result{RequeueAfter: time.Millisecond}, c.noteIssued(ctx, v)
 }
@@ -135,13 +137,13 @@ func operationID(claim *apiv1.NodeClaim) string {
 	return fmt.Sprintf("%s-%d-%s", claim.UID, requested.UnixNano(), claim.Annotations[apiv1.RebootPreBootIDAnnotationKey])
 }
 
-func (c *Controller) known(operation string) bool {
+func (c *Controller) isAccepted(operation string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.accepted[operation]
 }
 
-func (c *Controller) remember(operation string) {
+func (c *Controller) recordAccepted(operation string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.accepted == nil {
@@ -160,22 +162,25 @@ func (c *Controller) noteIssued(ctx context.Context, v repair.View) error {
 	return act.PatchStatus(ctx, c.Client, before, v.Claim)
 }
 
-// end writes the result of the reboot to the claim. Then it removes the annotations of the reboot: without the boot ID, a
-// repetition of end could not tell whether the node has booted. If the node no longer exists, end deletes the claim instead.
-func (c *Controller) end(ctx context.Context, v repair.View, step repair.Step) error {
+// endReboot writes the result of the reboot to the claim. Then it removes the annotations of the reboot: without the boot ID, a
+// repetition of endReboot could not tell whether the node has booted. If the node no longer exists, endReboot deletes the claim
+// instead.
+func (c *Controller) endReboot(ctx context.Context, v repair.View, step repair.Step) error {
 	requested := condition.Get(v.Claim, apiv1.ConditionTypeRebooting).LastTransitionTime
 	issued, operation := repair.IssuedAt(v.Claim), operationID(v.Claim)
-	write := c.writeResult
+	var err error
 	if v.Node == nil {
-		write = c.deleteClaim
+		err = c.deleteClaim(ctx, v)
+	} else {
+		err = c.writeResult(ctx, v, step)
 	}
-	if err := write(ctx, v, step); err != nil {
+	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	delete(c.accepted, operation)
 	c.mu.Unlock()
-	c.told(ctx, v, step, v.Now.Sub(requested.Time))
+	c.tellResult(ctx, v, step, v.Now.Sub(requested.Time))
 	if step.Result == repair.RebootSucceeded {
 		c.Metrics.Nodes.RebootRecoveryDurationSeconds.Observe(v.Now.Sub(issued).Seconds())
 	}
@@ -202,7 +207,7 @@ func (c *Controller) writeResult(ctx context.Context, v repair.View, step repair
 
 // deleteClaim deletes the claim of a node that no longer exists. Then it bounds the drain, in case the node appears again. The
 // claim still has the condition Rebooting, so a deletion that failed is repeated.
-func (c *Controller) deleteClaim(ctx context.Context, v repair.View, _ repair.Step) error {
+func (c *Controller) deleteClaim(ctx context.Context, v repair.View) error {
 	if deleted, err := act.DeleteClaim(ctx, c.Client, v.Claim); err != nil || !deleted {
 		return err
 	}
@@ -219,8 +224,8 @@ func (c *Controller) deleteClaim(ctx context.Context, v repair.View, _ repair.St
 	return nil
 }
 
-// told reports the result of the reboot by metrics, events and logs.
-func (c *Controller) told(ctx context.Context, v repair.View, step repair.Step, took time.Duration) {
+// tellResult reports the result of the reboot by metrics, events and logs.
+func (c *Controller) tellResult(ctx context.Context, v repair.View, step repair.Step, took time.Duration) {
 	c.Metrics.Nodes.RebootsTotal.WithLabelValues(string(step.Result)).Inc()
 	c.Metrics.Nodes.RebootDurationSeconds.WithLabelValues(string(step.Result)).Observe(took.Seconds())
 	log := ctrl.LoggerFrom(ctx).WithValues("NodeClaim", klog.KRef("", v.Claim.Name), "reason", step.Result)

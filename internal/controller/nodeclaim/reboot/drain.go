@@ -10,70 +10,61 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/drain"
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/eviction"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/lookup"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // maxEvictions is the maximum number of evictions in one reconcile.
 const maxEvictions = 50
 
-// pods are the pods of a node that is about to be rebooted.
-type pods struct {
-	*Controller
-	node     *corev1.Node
-	now      time.Time
-	decision drain.Decision
-}
-
-// read reads the pods of the node and sets decision: which of them are evicted before the reboot. Pods of DaemonSets are not
+// decideDrain reads the pods of the node and decides which of them are evicted before the reboot. Pods of DaemonSets are not
 // evicted. PodDisruptionBudgets and do-not-disrupt protect pods only until the time limit of the drain (repair.RebootBound).
-func (p *pods) read(ctx context.Context) error {
-	list := &corev1.PodList{}
-	if err := p.Client.List(ctx, list, client.MatchingFields{"spec.nodeName": p.node.Name}); err != nil {
-		return fmt.Errorf("list pods of node %s: %w", p.node.Name, err)
+func (c *Controller) decideDrain(ctx context.Context, node *corev1.Node, now time.Time) (drain.Decision, error) {
+	pods, err := lookup.PodsOf(ctx, c.Client, node.Name)
+	if err != nil {
+		return drain.Decision{}, err
 	}
-	state := drain.State{Now: p.now}
-	for i := range list.Items {
-		if owner := metav1.GetControllerOf(&list.Items[i]); owner == nil || owner.Kind != "DaemonSet" {
-			state.Pods = append(state.Pods, &list.Items[i])
+	state := drain.State{Now: now}
+	for _, pod := range pods {
+		if owner := metav1.GetControllerOf(pod); owner == nil || owner.Kind != "DaemonSet" {
+			state.Pods = append(state.Pods, pod)
 		}
 	}
-	p.decision = drain.Decide(state)
-	return nil
+	return drain.Decide(state), nil
 }
 
-// evict evicts the pods of the current tier. Evictions that a PodDisruptionBudget refuses are repeated in the next
-// reconcile.
-func (p *pods) evict(ctx context.Context) error {
+// evict evicts pods of the node, at most maxEvictions of them. Evictions that a PodDisruptionBudget refuses are repeated in the
+// next reconcile.
+func (c *Controller) evict(ctx context.Context, node *corev1.Node, pods []*corev1.Pod) error {
 	var errs []error
-	held := 0
-	var first string // the first refusal
-	for _, pod := range p.decision.Evict[:min(maxEvictions, len(p.decision.Evict))] {
-		err := eviction.Request(ctx, p.Client, p.Metrics.Pods, pod)
+	refused := 0
+	var firstRefusal string
+	for _, pod := range pods[:min(maxEvictions, len(pods))] {
+		err := eviction.Request(ctx, c.Client, c.Metrics.Pods, pod)
 		switch {
 		case err == nil:
-			p.Metrics.Pods.DrainedTotal.WithLabelValues(string(status.ReasonUnhealthy)).Inc()
-			p.Events.Publish(telemetry.Event{
+			c.Metrics.Pods.DrainedTotal.WithLabelValues(string(status.ReasonUnhealthy)).Inc()
+			c.Events.Publish(telemetry.Event{
 				Object: pod, Type: corev1.EventTypeNormal, Reason: telemetry.EventEvicted,
-				Message: fmt.Sprintf("Evicted pod: node %s is being rebooted", p.node.Name),
+				Message: fmt.Sprintf("Evicted pod: node %s is being rebooted", node.Name),
 			})
 		case eviction.Refused(err):
-			held++
-			first = cmp.Or(first, fmt.Sprintf("%s/%s: %s", pod.Namespace, pod.Name, eviction.Refusal(pod, err)))
+			refused++
+			firstRefusal = cmp.Or(firstRefusal, fmt.Sprintf("%s/%s: %s", pod.Namespace, pod.Name, eviction.Refusal(pod, err)))
 		case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInternalError(err):
 		default:
 			errs = append(errs, fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err))
 		}
 	}
-	if held > 0 {
-		p.Events.Publish(telemetry.Event{
-			Object: p.node, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedDraining,
-			Message: fmt.Sprintf("The reboot waits for the eviction of %s, such as %s", units.Counted(held, "pod"), first),
+	if refused > 0 {
+		c.Events.Publish(telemetry.Event{
+			Object: node, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedDraining,
+			Message: fmt.Sprintf("The reboot waits for the eviction of %s, such as %s", units.Counted(refused, "pod"), firstRefusal),
 		})
 	}
 	return errors.Join(errs...)

@@ -71,7 +71,7 @@ func TestClockIsPutBack(t *testing.T) {
 }
 
 // A pass counts as one without a change only if objects and instance types are those of the pass before.
-func TestUnchanged(t *testing.T) {
+func TestSameInputs(t *testing.T) {
 	w := newWorld(t, "Never", 2)
 	offer := &fakecloud.Cloud{}
 	w.Cloud = offer
@@ -83,9 +83,11 @@ func TestUnchanged(t *testing.T) {
 	step := func(what string, want bool) {
 		t.Helper()
 		w.clock.Step(poll)
-		w.rests(w.clock.Now())
-		if got := w.unchanged(w.look(t.Context())); got != want {
-			t.Errorf("%s: unchanged is %v, want %v", what, got, want)
+		w.history.recordCluster(w.Cluster.Version(), w.Throttle.Limits(), w.clock.Now())
+		s := w.readSnapshot(t.Context())
+		w.history.recordTypes(w.types.Changes())
+		if got := w.history.sameInputs(s); got != want {
+			t.Errorf("%s: sameInputs is %v, want %v", what, got, want)
 		}
 	}
 	step("first pass", false)
@@ -96,4 +98,22 @@ func TestUnchanged(t *testing.T) {
 	offer.Types = []*cloud.InstanceType{{Name: "m"}}
 	step("with new instance types", false)
 	step("with the same", true)
+}
+
+// After a pass without commands, the next one is delayed by four times its duration, within bounds.
+func TestIntervalAfter(t *testing.T) {
+	for _, tt := range []struct {
+		took     time.Duration
+		commands int
+		want     time.Duration
+	}{
+		{0, 0, minInterval},
+		{2 * time.Second, 0, 8 * time.Second},
+		{2 * time.Second, 1, minInterval},
+		{10 * time.Minute, 0, maxInterval},
+	} {
+		if got := intervalAfter(tt.took, tt.commands); got != tt.want {
+			t.Errorf("after a pass of %s with %d commands: %s, want %s", tt.took, tt.commands, got, tt.want)
+		}
+	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxGap is the largest gap of a node (see settle). A wait lasts at most maxGaps gaps.
+	// maxGap is the largest gap of a node (see decideWait). A wait lasts at most maxGaps gaps.
 	maxGap  = 15 * time.Second
 	maxGaps = 8
 	// minorShare is the share of the candidates' waste up to which the waste of other nodes is not worth a wait longer than a gap. A
@@ -21,7 +21,7 @@ const (
 	minorShare = 0.5
 )
 
-// settle decides whether consolidation waits for other nodes to become consolidatable. The verdict is OK if it does not
+// decideWait decides whether consolidation waits for other nodes to become consolidatable. The verdict is OK if it does not
 // wait. With Options.Simulate it never waits.
 //
 // One decision for all nodes of a scale-in costs less and moves each pod once. The gap of a node is half of its
@@ -31,7 +31,7 @@ const (
 //
 // Consolidation also waits during a staged move; waits is then false. Otherwise pods of another command could take the
 // capacity that is reserved for the moving pods.
-func settle(st *problem.State, candidates []*problem.Candidate, cursor Cursor) (wait model.Verdict, next Cursor, waits bool) {
+func decideWait(st *problem.State, candidates []*problem.Candidate, cursor Cursor) (wait model.Verdict, next Cursor, waits bool) {
 	s := st.Problem.Snapshot
 	if st.Problem.Options.Simulate {
 		return wait, cursor, false
@@ -95,11 +95,11 @@ func soonConsolidatable(st *problem.State, since time.Time, candidates []*proble
 
 // relevant reports whether consolidation will consider the node once it is consolidatable.
 func relevant(st *problem.State, c *problem.Candidate) bool {
-	return !st.Taken(c) && c.Pool != nil && len(c.Pods) > 0 && !c.Pool.Static() && st.Problem.MayDisrupt(c).OK() &&
+	return !st.Removed(c) && c.Pool != nil && len(c.Pods) > 0 && !c.Pool.Static() && st.Problem.MayDisrupt(c).OK() &&
 		c.Pool.Object.Spec.Disruption.ConsolidationPolicy != apiv1.ConsolidationPolicyWhenEmpty
 }
 
-// gapOf returns the gap of the node (see settle), zero if consolidateAfter is Never.
+// gapOf returns the gap of the node (see decideWait), zero if consolidateAfter is Never.
 func gapOf(c *problem.Candidate) time.Duration {
 	if after := c.Pool.Object.Spec.Disruption.ConsolidateAfter.Duration; after != nil {
 		return min(*after/2, maxGap)

@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// A demand is the input of a search: the item types that it packs, with the number of remaining copies of each. In the
-// rest of the package, the demand of one copy is the amount that it uses in each dimension.
-type demand struct {
+// An itemSet is the input of a search: the item types that it packs, with the number of remaining copies of each.
+type itemSet struct {
 	types   []*itemType
 	classes int           // the number of conflict classes; a class is all items with equal counts and bounds
 	groups  int           // the number of price groups; a group is the item types with equal prices in every bin type
 	scarce  []cardinality // the cardinalities that have a dual price
-	byValue []*itemType   // the item types with remaining copies when sort was last called, by falling value
-	total   float64       // the total value of all remaining copies when sum was last called
+	byValue []*itemType   // the item types with remaining copies when sortByValue was last called, by falling value
+	total   float64       // the total value of all remaining copies when sumValue was last called
 }
 
 // A cardinality is a conflict group that limits how many copies share a bin. max is the largest Bound.Max, at least 1, of
@@ -35,11 +34,11 @@ const (
 	maxGroups = 8
 )
 
-func newDemand(in *instance, items []*item, scarce []cardinality) *demand {
-	d := &demand{scarce: scarce}
-	d.types, d.classes = groupItems(in, items, scarce)
-	d.group(in.catalogs)
-	return d
+func newItemSet(in *instance, items []*item, scarce []cardinality) *itemSet {
+	s := &itemSet{scarce: scarce}
+	s.types, s.classes = groupItems(in, items, scarce)
+	s.setGroups(in.catalogs)
+	return s
 }
 
 // scarceCardinalities returns the cardinalities that require at least minBins bins. If there are more than maxScarce, it
@@ -78,14 +77,14 @@ func scarceBits(it *item, scarce []cardinality) int {
 	return bits
 }
 
-// group assigns the item types to price groups. Item types of one group pay equal prices in every bin type. Groups are
+// setGroups assigns the item types to price groups. Item types of one group pay equal prices in every bin type. Groups are
 // numbered by falling weight: the sum of itemType.weights of their remaining copies. Only the last group may contain item
 // types with different prices, see maxGroups.
-func (d *demand) group(catalogs []*catalog) {
+func (s *itemSet) setGroups(catalogs []*catalog) {
 	at := map[string]int{}
 	var size []float64
 	var buf []byte
-	for _, t := range d.types {
+	for _, t := range s.types {
 		buf = buf[:0]
 		for _, c := range catalogs {
 			id := -1
@@ -113,56 +112,56 @@ func (d *demand) group(catalogs []*catalog) {
 	for i, g := range order {
 		rank[g] = min(i, maxGroups-1)
 	}
-	for _, t := range d.types {
+	for _, t := range s.types {
 		t.group = rank[t.group]
 	}
-	d.groups = min(len(size), maxGroups)
+	s.groups = min(len(size), maxGroups)
 }
 
-// rank rebuilds byValue from all item types with remaining copies.
-func (d *demand) rank() {
-	d.byValue = d.byValue[:0]
-	for _, t := range d.types {
+// resetByValue rebuilds byValue from all item types with remaining copies.
+func (s *itemSet) resetByValue() {
+	s.byValue = s.byValue[:0]
+	for _, t := range s.types {
 		if t.left > 0 {
-			d.byValue = append(d.byValue, t)
+			s.byValue = append(s.byValue, t)
 		}
 	}
-	d.sort()
+	s.sortByValue()
 }
 
-// sort removes the item types without remaining copies from byValue and orders it by falling value. It updates total.
-func (d *demand) sort() {
-	d.byValue = slices.DeleteFunc(d.byValue, func(t *itemType) bool { return t.left == 0 })
-	slices.SortFunc(d.byValue, func(a, b *itemType) int {
+// sortByValue removes the item types without remaining copies from byValue and orders it by falling value. It updates total.
+func (s *itemSet) sortByValue() {
+	s.byValue = slices.DeleteFunc(s.byValue, func(t *itemType) bool { return t.left == 0 })
+	slices.SortFunc(s.byValue, func(a, b *itemType) int {
 		if a.value != b.value {
 			return cmp.Compare(b.value, a.value)
 		}
 		return a.index - b.index
 	})
-	d.sum()
+	s.sumValue()
 }
 
-// sum sets total.
-func (d *demand) sum() {
-	d.total = 0
-	for _, t := range d.byValue {
-		d.total += float64(t.value * float64(t.left))
+// sumValue sets total.
+func (s *itemSet) sumValue() {
+	s.total = 0
+	for _, t := range s.byValue {
+		s.total += float64(t.value * float64(t.left))
 	}
 }
 
 // hasRemaining reports whether any item type has remaining copies.
-func (d *demand) hasRemaining() bool {
-	return slices.ContainsFunc(d.types, func(t *itemType) bool { return t.left > 0 })
+func (s *itemSet) hasRemaining() bool {
+	return slices.ContainsFunc(s.types, func(t *itemType) bool { return t.left > 0 })
 }
 
 // needs returns the total demand of the remaining copies of the item types in byValue, divided by Problem.Units. Element
 // [g][r] is that of price group g in dimension r. Scarce cardinalities follow the dimensions; width is the number of both.
-func (d *demand) needs(width int) [][]float64 {
-	out := make([][]float64, d.groups)
+func (s *itemSet) needs(width int) [][]float64 {
+	out := make([][]float64, s.groups)
 	for g := range out {
 		out[g] = make([]float64, width)
 	}
-	for _, t := range d.byValue {
+	for _, t := range s.byValue {
 		need := out[t.group]
 		for r, v := range t.weights {
 			need[r] += float64(v * float64(t.left))

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// longestCost is the number of bytes of an invalid disruption cost that are logged.
-	longestCost = 64
-	// mostCosts is the number of pods with an invalid disruption cost that one pass logs. A Deployment may have thousands.
-	mostCosts = 10
+	// maxCostBytes is the maximum number of bytes of an invalid disruption cost that are logged.
+	maxCostBytes = 64
+	// maxCostLines is the maximum number of pods with an invalid disruption cost that one pass logs. A Deployment may have thousands.
+	maxCostLines = 10
 )
 
 // tellInvalidCosts logs pods on nodes of NodePools whose disruption cost is invalid, once for each value of a pod, and at most
-// mostCosts in a pass. The other pods are not logged. It forgets pods that the snapshot does not have.
+// maxCostLines in a pass. The other pods are not logged. It forgets pods that the snapshot does not have.
 func (c *Controller) tellInvalidCosts(ctx context.Context, s *model.Snapshot) {
-	told, lines := c.invalidCosts, 0
+	logged, lines := c.invalidCosts, 0
 	c.invalidCosts = map[types.UID]string{}
 	for _, n := range s.Nodes() {
 		if !n.Managed() || n.Pool == "" {
@@ -34,9 +34,9 @@ func (c *Controller) tellInvalidCosts(ctx context.Context, s *model.Snapshot) {
 			if !ok {
 				continue
 			}
-			text = strings.Clone(text[:min(len(text), longestCost)])
+			text = strings.Clone(text[:min(len(text), maxCostBytes)])
 			c.invalidCosts[p.Object.UID] = text
-			if before, ok := told[p.Object.UID]; ok && before == text || lines == mostCosts {
+			if before, ok := logged[p.Object.UID]; ok && before == text || lines == maxCostLines {
 				continue
 			}
 			lines++
