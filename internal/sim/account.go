@@ -154,8 +154,8 @@ func (a *account) placeStrangers() error {
 	return nil
 }
 
-// instances returns the instances that belong to the operator and that EC2 still lists, by id. Some may be shutting down or
-// terminated (see alive).
+// instances returns the instances that belong to the operator and that EC2 still lists, by id. Some may be stopped, shutting down
+// or terminated (see alive and exists).
 func (a *account) instances() map[string]control.Instance {
 	out := map[string]control.Instance{}
 	for _, i := range a.emulator.Instances() {
@@ -196,6 +196,11 @@ func (a *account) endsSoon(id string) bool {
 // alive reports whether the state of an instance is pending or running.
 func alive(i control.Instance) bool { return i.State == "pending" || i.State == "running" }
 
+// exists reports whether an instance is alive, stopping or stopped. Its volumes are paid for.
+func exists(i control.Instance) bool {
+	return alive(i) || i.State == "stopping" || i.State == "stopped"
+}
+
 // control returns a client of the emulator's control interface. Its calls are carried out immediately and without faults.
 func (a *account) control() control.Client {
 	return control.Client{BaseURL: awsURL, HTTP: &http.Client{Transport: inProcess{a.emulator}}}
@@ -223,15 +228,24 @@ func (a *account) throttle(e Event) error {
 	return a.control().SetThrottle(ctx, control.Throttle{Op: e.Args[0], Rate: rate})
 }
 
-func (a *account) lag(e Event) error {
-	d, err := e.duration(0)
-	if err != nil {
-		return err
+// lagged returns a verb that sets a lag of the answers of EC2 for some time.
+func lagged(of func(control.Duration) control.Lag) func(*account, Event) error {
+	return func(a *account, e Event) error {
+		d, err := e.duration(0)
+		if err != nil {
+			return err
+		}
+		ctx := context.Background()
+		a.driver.After(e.For, func() { _ = a.control().SetLag(ctx, control.Lag{}) }) // in memory: it cannot fail
+		return a.control().SetLag(ctx, of(control.Duration(d)))
 	}
-	ctx := context.Background()
-	a.driver.After(e.For, func() { _ = a.control().SetLag(ctx, control.Lag{}) }) // in memory: it cannot fail
-	return a.control().SetLag(ctx, control.Lag{For: control.Duration(d)})
 }
+
+// lateDescriptions and lateTags are lags of whole instances, and of their tags only.
+var (
+	lateDescriptions = lagged(func(d control.Duration) control.Lag { return control.Lag{For: d} })
+	lateTags         = lagged(func(d control.Duration) control.Lag { return control.Lag{Tags: d} })
+)
 
 // poolOf reads TYPE/ZONE/CAPACITY, of which each part may be missing.
 func poolOf(text string) control.Pool {
@@ -439,15 +453,21 @@ func (a *account) some(e Event) (ids []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	ids = a.running(e)
+	return ids[:min(n, len(ids))], nil
+}
+
+// running returns the ids of all running instances of the operator in random order.
+func (a *account) running(e Event) (ids []string) {
 	all := slices.DeleteFunc(a.emulator.Instances(), func(i control.Instance) bool {
 		return i.State != "running" || i.Tags[apiv1.NodePoolLabelKey] == "" || slices.Contains(a.strangers, i.ID)
 	})
 	d := a.driver.Dice(e.Verb)
 	d.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for _, i := range all[:min(n, len(all))] {
+	for _, i := range all {
 		ids = append(ids, i.ID)
 	}
-	return ids, nil
+	return ids
 }
 
 // reserve makes a capacity reservation. It ends after a while if the event lasts, and its instances run on as on-demand instances.

@@ -12,6 +12,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
@@ -28,6 +29,34 @@ func (a administrators) endInstances(e Event) error {
 		if err := a.emulator.Terminate(id); err != nil { // a call of the API could be throttled
 			return fmt.Errorf("%s: %w", e, err)
 		}
+	}
+	return nil
+}
+
+// stopInstances stops random instances that are not spot instances, as a user does in the console of AWS. It returns an error if
+// fewer run, because then the event comes at the wrong time.
+func (a administrators) stopInstances(e Event) error {
+	n, err := e.number(0)
+	if err != nil {
+		return err
+	}
+	ids := slices.DeleteFunc(a.running(e), func(id string) bool { return a.instances()[id].Capacity == apiv1.CapacityTypeSpot })
+	if len(ids) < n {
+		return fmt.Errorf("%s: only %d instances run that can be stopped", e, len(ids))
+	}
+	for _, id := range ids[:n] {
+		if _, err := a.emulator.Stop(id); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+		a.noticed[id] = time.Now()
+	}
+	return nil
+}
+
+// startInstances starts all stopped instances.
+func (a administrators) startInstances(e Event) error {
+	if _, err := a.emulator.Start("*"); err != nil {
+		return fmt.Errorf("%s: %w", e, err)
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ const (
 	ruleStrangers         = "only-own-instances"
 	ruleDescribed         = "labels-describe-instances"
 	ruleAsClass           = "instances-match-classes"
+	ruleTagged            = "instances-are-tagged"
 	ruleNotices           = "notices-are-followed"
 	ruleBudget            = "budgets"
 	rulePolicy            = "policies-hold"
@@ -192,9 +193,12 @@ func (j *judge) look() {
 // whole time.Time can be moved. On a real machine, the monotonic clock does not jump.
 const unaware = 2 * time.Second
 
+// wrongClock reports whether a replica may act by a wrong time, because its clock just jumped.
+func (j *judge) wrongClock() bool { return time.Since(j.world.processes.jumped) < unaware }
+
 // call checks a call of a replica to the API server before it is carried out.
 func (j *judge) call(l *link, q *kubeapi.Request) {
-	if time.Since(j.world.processes.jumped) < unaware {
+	if j.wrongClock() {
 		return
 	}
 	if q.Method == http.MethodPatch || q.Method == http.MethodPut || q.Method == http.MethodDelete || strings.HasSuffix(q.Path, "/eviction") {

@@ -94,7 +94,7 @@ func (f *fleetRules) gone(c *apiv1.NodeClaim) {
 		return
 	}
 	for id, i := range f.world.account.instances() {
-		if alive(i) && id == idOf(c) {
+		if exists(i) && id == idOf(c) {
 			f.violate(ruleFinalizers, "claim %s is gone, and its instance %s is %s", c.Name, id, i.State)
 		}
 	}
@@ -102,7 +102,7 @@ func (f *fleetRules) gone(c *apiv1.NodeClaim) {
 		return
 	}
 	group := f.groupOf(r.Token)
-	ids, living, lost := f.aliveOf(group), 0, 0
+	ids, living, lost := f.existing(group), 0, 0
 	for uid := range f.claimsOf(group) {
 		id, isLost := f.lost[uid]
 		switch {
@@ -113,7 +113,7 @@ func (f *fleetRules) gone(c *apiv1.NodeClaim) {
 		}
 	}
 	if len(ids) > living+lost {
-		f.violate(ruleFinalizers, "claim %s is gone, and the instances %v that were launched for it, %d others and %d lost ones run",
+		f.violate(ruleFinalizers, "claim %s is gone, and the instances %v that were launched for it, %d others and %d lost ones exist",
 			c.Name, ids, living, lost)
 	}
 }
@@ -159,10 +159,10 @@ func (f *fleetRules) claimsOf(tokens map[string]bool) map[types.UID]bool {
 	return out
 }
 
-// aliveOf returns the instances of the tokens that start or run, in the order of their ids.
-func (f *fleetRules) aliveOf(tokens map[string]bool) (ids []string) {
+// existing returns the instances of the tokens that are neither being terminated nor terminated, in the order of their ids.
+func (f *fleetRules) existing(tokens map[string]bool) (ids []string) {
 	for id, i := range f.world.account.instances() {
-		if alive(i) && tokens[i.Tags[instances.TagLaunch]] {
+		if exists(i) && tokens[i.Tags[instances.TagLaunch]] {
 			ids = append(ids, id)
 		}
 	}
@@ -180,12 +180,13 @@ func (f *fleetRules) look() {
 			claims[id] = c
 			if i, ok := all[id]; ok {
 				f.described(c, i)
+				f.tagged(c, i)
 			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		i := all[id]
-		if alive(i) && claims[id] == nil && !f.kept(i) && f.lasts(ruleOrphan, id) > periodicBound {
+		if exists(i) && claims[id] == nil && !f.kept(i) && f.lasts(ruleOrphan, id) > periodicBound {
 			f.violate(ruleOrphan, "instance %s (tags %v) has had no claim for %s", id, i.Tags, periodicBound)
 		}
 		f.notice(i, claims[id])
@@ -231,7 +232,7 @@ func (f *fleetRules) lookAtStrangers() {
 func (f *fleetRules) count() {
 	tokens := map[string]bool{}
 	for id, i := range f.world.account.instances() {
-		if !alive(i) {
+		if !exists(i) {
 			if !f.ended[id] {
 				f.ended[id] = true
 				f.terminations++
@@ -247,7 +248,7 @@ func (f *fleetRules) count() {
 	}
 	for _, token := range slices.Sorted(maps.Keys(tokens)) {
 		group := f.groupOf(token)
-		if ids, claims := f.aliveOf(group), f.claimsOf(group); len(ids) > len(claims) {
+		if ids, claims := f.existing(group), f.claimsOf(group); len(ids) > len(claims) {
 			f.violate(ruleOnce, "instances %v run at the same time, and were launched for %d claims", ids, len(claims))
 		}
 	}
@@ -291,6 +292,16 @@ func (f *fleetRules) described(c *apiv1.NodeClaim, i control.Instance) {
 	}
 }
 
+// tagged checks that an instance gets a tag with the name of its claim once its node is known.
+func (f *fleetRules) tagged(c *apiv1.NodeClaim, i control.Instance) {
+	if c.Status.NodeName == "" || c.DeletionTimestamp != nil || !alive(i) || i.Tags[awsv1.TagNodeClaim] == c.Name {
+		return
+	}
+	if f.lasts(ruleTagged, c.Name) > periodicBound {
+		f.violate(ruleTagged, "instance %s of claim %s has the tags %v", i.ID, c.Name, i.Tags)
+	}
+}
+
 // sameReserve is how much the reserved memory of a NodeClaim and of its node may differ. Some reserves are a share of the memory, which a
 // NodeClaim estimates.
 const sameReserve = 128 << 20
@@ -323,7 +334,7 @@ const kept = 5 * time.Minute
 // time to read the message from the queue.
 func (f *fleetRules) notice(i control.Instance, c *apiv1.NodeClaim) {
 	at, ok := f.world.account.noticed[i.ID]
-	if !ok || c == nil || !alive(i) || c.DeletionTimestamp != nil {
+	if !ok || c == nil || !exists(i) || c.DeletionTimestamp != nil {
 		return
 	}
 	if f.world.faults.hampered.Sub(at) >= kept-followed {
@@ -338,7 +349,7 @@ func (f *fleetRules) notice(i control.Instance, c *apiv1.NodeClaim) {
 // claim has in its status may be that of any claim of its launch.
 func (f *fleetRules) ends(who, id string) {
 	i, ok := f.world.account.instances()[id]
-	if !ok || !alive(i) {
+	if !ok || !exists(i) {
 		return
 	}
 	token := i.Tags[instances.TagLaunch]
@@ -354,7 +365,7 @@ func (f *fleetRules) ends(who, id string) {
 			waiting[c.UID] = true
 		}
 	}
-	if ids := f.aliveOf(map[string]bool{token: true}); !recorded && token != "" && len(ids) <= len(waiting) {
+	if ids := f.existing(map[string]bool{token: true}); !recorded && token != "" && len(ids) <= len(waiting) {
 		f.violate(ruleEnds, "%s ends instance %s, one of %d that were launched for %d claims that are not being deleted", who, id, len(ids), len(waiting))
 		return
 	}

@@ -112,7 +112,7 @@ const grace = 5 * time.Minute
 func (p *processes) strikeLeader(e Event) error {
 	if r := p.leader(); r != nil {
 		p.world.faults.start(&strike{Event: e, rate: 1, of: r.link.name})
-		if time.Since(p.jumped) < unaware {
+		if p.world.judge.wrongClock() {
 			p.jumped = later(p.jumped, time.Now().Add(e.For))
 		}
 	}
