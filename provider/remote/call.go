@@ -65,7 +65,7 @@ func call[Q, A any](
 	if p.info != nil {
 		p.config.Metrics.called(p.name(), method, status.Code(err), p.config.Clock.Since(start))
 	}
-	if ended := endOf(ctx); ended != nil && err != nil {
+	if ended := p.endOf(ctx); ended != nil && err != nil {
 		return answer, ended // the caller has ended the call, which says nothing about the provider
 	}
 	// A launch may take long without any fault of the provider.
@@ -77,11 +77,11 @@ func call[Q, A any](
 
 // endOf returns the error of a context that has ended, or whose deadline has passed. The server knows the deadline too and
 // ends the call at the same moment, so the call can fail before the context has its error.
-func endOf(ctx context.Context) error {
+func (p *Provider) endOf(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= 0 {
+	if deadline, ok := ctx.Deadline(); ok && p.config.Clock.Since(deadline) >= 0 {
 		return context.DeadlineExceeded
 	}
 	return nil
